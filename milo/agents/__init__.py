@@ -1,0 +1,1 @@
+"""Who proposes: mutators and orchestrators."""

@@ -1,0 +1,1 @@
+"""How it is put together: configuration, composition, command line, doctor."""

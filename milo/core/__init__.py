@@ -1,0 +1,1 @@
+"""What the words mean: frozen values and pure functions, the vocabulary of `SPEC.md`."""

@@ -1,0 +1,82 @@
+"""The one tree of errors.
+
+    MiloError
+    ├── UserError            the user's input is wrong; says thing, expected, found
+    │   ├── ConfigError      a configuration key or value
+    │   ├── HarnessError     a harness directory or its manifest
+    │   ├── TaskError        a task or suite
+    │   └── RunError         a run directory that exists, is missing, or differs
+    ├── ClusterError         the plan cannot be placed, or the cluster is gone
+    ├── ModelError           the provider, its weights or its server
+    │   └── ReplayMiss       a replayed run made a request that was never recorded
+    ├── BudgetExceeded       a reservation that a limit refuses
+    ├── RecordError          a record on disk that cannot be trusted
+    │   └── StaleWriter      a replaced actor tried to write its old shard
+    └── MoveRefused          an impossible or repeated orchestrator move
+
+A harness's own failures are never exceptions: they are `Status` values of an attempt.
+"""
+
+from __future__ import annotations
+
+
+class MiloError(Exception):
+    """Base of every error MILO raises on purpose."""
+
+
+class UserError(MiloError):
+    """Input that the user can mend: names the thing, what was expected, what was found."""
+
+    def __init__(self, thing: str, expected: str, found: str) -> None:
+        self.thing = thing
+        self.expected = expected
+        self.found = found
+        super().__init__(f"{thing}: expected {expected}, found {found}")
+
+    def __reduce__(self) -> tuple[type[UserError], tuple[str, str, str]]:
+        """Survive pickling between processes."""
+        return (type(self), (self.thing, self.expected, self.found))
+
+
+class ConfigError(UserError):
+    """A configuration key or value that cannot be used."""
+
+
+class HarnessError(UserError):
+    """A harness directory or manifest that cannot be used."""
+
+
+class TaskError(UserError):
+    """A task or suite that cannot be used."""
+
+
+class RunError(UserError):
+    """A run directory that exists, is missing, or does not match what was asked."""
+
+
+class ClusterError(MiloError):
+    """The plan cannot be placed on the cluster, or the cluster was lost."""
+
+
+class ModelError(MiloError):
+    """The model cannot be reached, or its weights or server failed."""
+
+
+class ReplayMiss(ModelError):
+    """A replayed run made a model request that its recording does not hold."""
+
+
+class BudgetExceeded(MiloError):
+    """A reservation that a hard limit refuses; nothing was spent."""
+
+
+class RecordError(MiloError):
+    """A record on disk that cannot be read or trusted."""
+
+
+class StaleWriter(RecordError):
+    """A writer with an old epoch was refused; a newer owner holds the shard."""
+
+
+class MoveRefused(MiloError):
+    """An orchestrator move that is impossible now, or repeats an earlier one."""

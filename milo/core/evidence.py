@@ -1,0 +1,115 @@
+"""What was seen of one attempt, and what a mutator may be shown (SPEC §3.2, §6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from milo.core.attempt import Outcome, Usage
+from milo.core.events import Change, Verdict
+from milo.core.fitness import Fitness, TaskScore
+from milo.core.harness import Harness
+from milo.core.tree import FileTree
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Exchange:
+    """One model call: the request and response bodies as JSON-ready data, timed in seconds.
+
+    `request` is as the harness sent it; `pinned` names what the gateway overrode.
+    """
+
+    request: Mapping[str, object]
+    response: Mapping[str, object]
+    status: int
+    seconds: float
+    usage: Usage = field(default_factory=Usage)
+    pinned: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trace:
+    """All that an attempt left to look at.
+
+    `stdout` and `stderr` are the harness's, bounded; `changed` the text of workspace files that
+    the harness made or changed, bounded; `report` the verifier's public words (never expected
+    answers); `verifier_output` is kept for the run's owner and is never shown to a mutator.
+    """
+
+    exchanges: tuple[Exchange, ...] = ()
+    stdout: str = ""
+    stderr: str = ""
+    exit_code: int | None = None
+    changed: Mapping[str, str] = field(default_factory=dict)
+    report: str = ""
+    verifier_output: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evidence:
+    """One attempt on one search task as a mutator may see it."""
+
+    instruction: str
+    family: str
+    outcome: Outcome
+    trace: Trace
+    workspace_files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Edge:
+    """One edge of the lineage snapshot: what was tried, why, and what it did.
+
+    `flipped_up` and `flipped_down` count search tasks whose resolution changed.
+    """
+
+    parent: str
+    child: str
+    round: int
+    change: Change
+    verdict: Verdict | None
+    reason: str
+    before: Fitness | None
+    after: Fitness | None
+    flipped_up: tuple[str, ...] = ()
+    flipped_down: tuple[str, ...] = ()
+    patch: str = ""
+    on_path: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ParentView:
+    """A parent as the mutator sees it: source, scores and evidence on the search set."""
+
+    candidate: str
+    harness: Harness
+    scores: Mapping[str, TaskScore]
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Brief:
+    """All that a mutator works from. Contains search-split material only.
+
+    One parent, or two for a graft (dst's best first). `seed` feeds the mutator's own random
+    generator. `error` is the reason why the mutator's last child of this round was sent back.
+    """
+
+    island: str
+    round: int
+    parents: tuple[ParentView, ...]
+    snapshot: tuple[Edge, ...]
+    seed: int
+    niche: str = ""
+    request: str = ""
+    error: str = ""
+    forbidden_digests: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Proposal:
+    """What a mutator left: the child's tree, its own account of it, and what it spent."""
+
+    tree: FileTree
+    change: Change
+    usage: Usage = field(default_factory=Usage)

@@ -1,0 +1,196 @@
+"""The run plan: everything that one run is configured with, as typed values.
+
+`conf/` fills these classes in; unknown keys are refused. A plan is saved with its run, and a
+resume compares against it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from milo.core.budget import Budget
+
+
+class MemoryKind(StrEnum):
+    """What a mutator is shown of earlier candidates."""
+
+    FLAT = "flat"
+    LINEAGE = "lineage"
+
+
+class SelectionKind(StrEnum):
+    """How a parent is chosen."""
+
+    SOFTMAX = "softmax"
+    BEST = "best"
+    ROOT = "root"
+
+
+class WinnerRule(StrEnum):
+    """How the winner is chosen among the validated candidates."""
+
+    ONE_SE = "one_se"
+    ACCURACY = "accuracy"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SuitePlan:
+    """Which tasks, and how they are split."""
+
+    name: str = "deskwork"
+    """A built-in suite, or a name for the one at `path`."""
+    path: str = ""
+    """A folder of Harbor tasks; empty for a built-in suite."""
+    families: tuple[str, ...] = ()
+    """Only these families; empty for all."""
+    search: int = 24
+    """Tasks to search on."""
+    validation: int = 24
+    """Tasks to validate on."""
+    test: int = 48
+    """Tasks to test the frozen winner on; 0 for none."""
+    k: int = 0
+    """Attempts per task on search and validation; 0 for the suite's own default."""
+    split_seed: int = 0
+    """Fixes the split."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelPlan:
+    """The frozen model and what one attempt may ask of it."""
+
+    name: str = "local"
+    """``local``, ``local-small``, or any litellm model."""
+    path: str = ""
+    """A GGUF file for ``local``; empty for the built-in weights."""
+    base_url: str = ""
+    """An OpenAI-compatible server to use instead of the provider's own."""
+    temperature: float | None = None
+    """Pins the temperature of every call; None leaves it to the harness."""
+    max_calls: int = 12
+    """Model calls per attempt."""
+    max_tokens: int = 24_000
+    """Tokens per attempt, input and output together."""
+    max_output_tokens: int = 512
+    """Output tokens per call."""
+    context: int = 4096
+    """Context length of an embedded model, tokens per request."""
+    parallel: int = 4
+    """Requests that an embedded model works on at once."""
+    threads: int = 0
+    """Threads of an embedded model; 0 for the machine's cores."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SelectionPlan:
+    """Parent selection (SPEC §4.1)."""
+
+    kind: SelectionKind = SelectionKind.SOFTMAX
+    """softmax, best (ablations A and B), or root (independent mutations of the seeds)."""
+    alpha: float = 0.5
+    """Weight of dominance against behavioural similarity."""
+    tau: float = 0.25
+    """Temperature of the softmax."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AdmissionPlan:
+    """Child acceptance (SPEC §4.4)."""
+
+    alpha: float = 0.05
+    """Share of bootstraps that may show no gain; 1 gives the plain rule."""
+    epsilon: float = 0.0
+    """Hypervolume that a child must add."""
+    bootstraps: int = 200
+    """Task-level bootstraps of child and front jointly."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StrategyPlan:
+    """A search strategy as a composition of parts (SPEC §5)."""
+
+    name: str = "milo"
+    """As reports call it."""
+    islands: int = 3
+    """Islands at the start; 1 searches from the best seed."""
+    selection: SelectionPlan = field(default_factory=SelectionPlan)
+    """Parent selection."""
+    memory: MemoryKind = MemoryKind.LINEAGE
+    """What mutators are shown of earlier candidates."""
+    admission: AdmissionPlan = field(default_factory=AdmissionPlan)
+    """Child acceptance."""
+    orchestrator: bool = True
+    """Whether stalled islands escalate."""
+    patience: int = 3
+    """P: rounds without a better validation accuracy before an island is stalled."""
+    mutation_tries: int = 3
+    """Proposals per child before it is recorded invalid."""
+    winner: WinnerRule = WinnerRule.ONE_SE
+    """How the winner is chosen."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentsPlan:
+    """Who proposes and who orchestrates."""
+
+    mutators: tuple[str, ...] = ("operators",)
+    """The pool, in the order in which islands get them; ``NAME`` or ``NAME:MODEL``."""
+    orchestrator: str = "rules"
+    """``rules``, or ``agent``."""
+    model: str = ""
+    """The litellm model of model-driven mutators and orchestrator."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClusterPlan:
+    """Where the run runs."""
+
+    address: str = ""
+    """A Ray cluster to join; empty starts one on this machine."""
+    slots: int = 4
+    """Attempts at once on each container host."""
+    sandbox: str = "auto"
+    """``bubblewrap``, ``plain`` (weaker), or ``auto``: the strongest that works here."""
+    attempt_retries: int = 2
+    """Times an attempt with an infrastructure fault is tried again."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrackingPlan:
+    """Who follows the run."""
+
+    wandb: str = "auto"
+    """``auto`` (offline where wandb is installed), ``offline``, ``online`` or ``off``."""
+    project: str = "milo"
+    """The wandb project."""
+    group: str = ""
+    """The wandb group; empty for the run's own name."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunPlan:
+    """One run."""
+
+    run: str = ""
+    """The run directory; empty for ``runs/<time>-<suite>``."""
+    seed: int = 0
+    """Feeds every random generator of the search."""
+    seeds: tuple[str, ...] = ()
+    """Seed harness directories; empty for the three that come with MILO."""
+    replay: str = ""
+    """A finished run whose model answers, latencies and moves are replayed."""
+    suite: SuitePlan = field(default_factory=SuitePlan)
+    """Tasks."""
+    model: ModelPlan = field(default_factory=ModelPlan)
+    """The frozen model."""
+    strategy: StrategyPlan = field(default_factory=StrategyPlan)
+    """The search strategy."""
+    agents: AgentsPlan = field(default_factory=AgentsPlan)
+    """Mutators and orchestrator."""
+    budget: Budget = field(default_factory=Budget)
+    """Hard limits."""
+    cluster: ClusterPlan = field(default_factory=ClusterPlan)
+    """Placement."""
+    tracking: TrackingPlan = field(default_factory=TrackingPlan)
+    """Trackers."""

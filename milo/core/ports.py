@@ -1,0 +1,329 @@
+"""One page of Protocols: what each room offers the others. Implementations never inherit.
+
+Concurrency: everything declared ``async`` may be called many times at once on one event loop;
+everything else belongs to one owner. Values passed in and out are frozen; nobody mutates them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from milo.core.attempt import AttemptKey, Outcome, Usage
+from milo.core.evidence import Brief, Exchange, Proposal, Trace
+from milo.core.harness import Harness
+from milo.core.lineage import Lineage
+from milo.core.moves import Consultation
+from milo.core.task import Limits, Task
+from milo.core.topology import Topology
+from milo.core.tree import FileTree
+
+
+class Clock(Protocol):
+    """Time as an argument."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        ...
+
+
+# --- rollout -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Command:
+    """What to run inside an environment. `gateway` says whether the model may be reached.
+
+    Arguments that name files of a mounted harness are made absolute by the environment.
+    Output is captured up to `output_bytes` per stream, the rest is read and dropped.
+    """
+
+    argv: tuple[str, ...]
+    timeout_s: float
+    env: Mapping[str, str] = field(default_factory=dict)
+    gateway: bool = False
+    output_bytes: int = 64 * 1024
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Exit:
+    """How a command ended. `limit` names the limit that fired ("" where none did)."""
+
+    code: int
+    seconds: float
+    stdout: str = ""
+    stderr: str = ""
+    limit: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EnvironmentSpec:
+    """A fresh environment: the starting workspace, read-only mounts by absolute path, limits.
+
+    `gateway_socket` is a unix socket of the host that appears as 127.0.0.1:`gateway_port` inside.
+    `owner` labels everything that the environment leaves on its host, for the reaper.
+    """
+
+    workspace: FileTree
+    mounts: Mapping[str, FileTree]
+    limits: Limits
+    owner: str
+    gateway_socket: Path | None = None
+    gateway_port: int = 8765
+
+
+class Environment(Protocol):
+    """One isolated folder and the right to run commands in it. Not for concurrent commands."""
+
+    async def run(self, command: Command) -> Exit:
+        """Run to the end or to the limit; when this returns, no process of it is alive."""
+        ...
+
+    async def workspace(self) -> FileTree:
+        """The workspace as it is now (symlinks and special files left out)."""
+        ...
+
+    async def mount(self, path: str, tree: FileTree) -> None:
+        """Add read-only files at an absolute path, visible to later commands."""
+        ...
+
+    async def close(self) -> None:
+        """Remove everything; safe to call twice."""
+        ...
+
+
+class Sandbox(Protocol):
+    """Makes environments on one host."""
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """What it can enforce or provide: isolation, no-network, memory, pids, image-build, …"""
+        ...
+
+    @property
+    def description(self) -> str:
+        """One line for the terminal and the report, warnings included."""
+        ...
+
+    async def open(self, spec: EnvironmentSpec) -> Environment:
+        """A fresh environment; raises `MiloError` where the host can't make one."""
+        ...
+
+    async def reap(self, owner: str) -> int:
+        """Remove what a dead owner left on this host; the number of things removed."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttemptJob:
+    """One attempt to run: everything that a container host needs."""
+
+    key: AttemptKey
+    harness: Harness
+    task: Task
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttemptResult:
+    """One attempt that ran: the outcome (its `trace` still empty) and what was seen."""
+
+    outcome: Outcome
+    trace: Trace
+
+
+class AttemptRunner(Protocol):
+    """Runs attempts on one host."""
+
+    async def run(self, job: AttemptJob) -> AttemptResult:
+        """Harness phase, then verifier; faults become statuses, only cancellation raises."""
+        ...
+
+    async def smoke(self, harness: Harness) -> str:
+        """Run the manifest's setup and smoke commands; "" if they pass, else the error."""
+        ...
+
+
+# --- gateway -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Caps:
+    """Per-session limits; None does not bind."""
+
+    calls: int | None = None
+    tokens: int | None = None
+    output_tokens_per_call: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SessionReport:
+    """What happened in a model session. `capped` names the cap that fired; `fault` the provider's
+    failure that made the session useless ("" where none did)."""
+
+    usage: Usage
+    exchanges: tuple[Exchange, ...]
+    capped: str = ""
+    fault: str = ""
+    flags: tuple[str, ...] = ()
+
+
+class ModelSession(Protocol):
+    """A scoped right to call the pinned model; dies when closed."""
+
+    token: str
+
+    async def close(self) -> SessionReport:
+        """End the session (calls in flight are cut) and report it."""
+        ...
+
+
+class ModelGateway(Protocol):
+    """The only way to the model, on one node. Speaks OpenAI chat completions."""
+
+    @property
+    def model(self) -> str:
+        """The pinned model with its parameters, as attempt keys name it."""
+        ...
+
+    @property
+    def socket(self) -> Path:
+        """The unix socket that environments forward to."""
+        ...
+
+    async def open_session(self, scope: str, caps: Caps, deadline_s: float) -> ModelSession:
+        """A session under a unique scope name (an attempt key, or a mutator's round)."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Completion:
+    """An upstream's answer: HTTP status, the response body and the metered usage."""
+
+    status: int
+    body: Mapping[str, object]
+    usage: Usage
+    seconds: float
+
+
+class Upstream(Protocol):
+    """A provider of one pinned model. `complete` raises `ModelError` when it can't be reached."""
+
+    @property
+    def model(self) -> str:
+        """Model id and parameters in one stable string."""
+        ...
+
+    async def complete(self, request: Mapping[str, object], scope: str, nth: int) -> Completion:
+        """Answer a chat-completions request; the `nth` call (from 0) of its scope."""
+        ...
+
+    async def check(self) -> None:
+        """Prove with one small call that the model answers; raises `ModelError`."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections."""
+        ...
+
+
+# --- agents ------------------------------------------------------------------------------------
+
+
+class Workshop(Protocol):
+    """What a mutator may do besides editing: run the smoke test, and call a model."""
+
+    async def smoke(self, tree: FileTree) -> str:
+        """ "" if the tree is a valid harness whose smoke test passes, else the error."""
+        ...
+
+    async def complete(self, messages: Sequence[Mapping[str, object]]) -> tuple[str, Usage]:
+        """One call to the mutator's own model, metered as `mutator`."""
+        ...
+
+    async def shell(self, tree: FileTree, command: str, timeout_s: float) -> tuple[Exit, FileTree]:
+        """Run a shell command in a sandboxed copy of the tree, without network."""
+        ...
+
+
+class Mutator(Protocol):
+    """Rewrites a parent into a child."""
+
+    @property
+    def name(self) -> str:
+        """As the pool names it."""
+        ...
+
+    async def propose(self, brief: Brief, workshop: Workshop) -> Proposal:
+        """The child; judged by its tree. Raises `MiloError` where none could be made."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PopulationView:
+    """What the orchestrator observes: the folds, the mutator pool, the search split, what is left.
+
+    `attempts_left` is None where attempts are not limited; `k` attempts are made per task.
+    """
+
+    topology: Topology
+    lineage: Lineage
+    pool: tuple[str, ...]
+    search_split: tuple[str, ...]
+    attempts_left: int | None
+    k: int
+    patience: int
+    past: tuple[Consultation, ...] = ()
+
+
+class Orchestrator(Protocol):
+    """Diagnoses a stalled island and proposes at most two moves."""
+
+    async def consult(self, view: PopulationView, island: str) -> Consultation:
+        """The checked answer; never raises for a refused move."""
+        ...
+
+
+# --- search parts ------------------------------------------------------------------------------
+
+
+class ParentSelection(Protocol):
+    """Chooses the parent of an island's next child."""
+
+    def choose(
+        self,
+        members: Sequence[str],
+        lineage: Lineage,
+        tasks: Sequence[str],
+        rng: np.random.Generator,
+    ) -> str:
+        """One of the members."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Decision:
+    """Whether a child is admitted, why in words, its gain, and the bootstrap support."""
+
+    admitted: bool
+    reason: str
+    gain: float = 0.0
+    support: float = 0.0
+
+
+# --- records -----------------------------------------------------------------------------------
+
+
+class Tracker(Protocol):
+    """Follows a run from its records: wandb and the like. One writer."""
+
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        """One point; `step` is the run's own and never repeats."""
+        ...
+
+    def finish(self, summary: Mapping[str, object]) -> None:
+        """Close, with the final figures."""
+        ...

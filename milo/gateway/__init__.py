@@ -1,0 +1,1 @@
+"""How the model is reached and metered."""

@@ -1,0 +1,1 @@
+"""How one attempt is run: sandboxes, the attempt runner, the verifier."""

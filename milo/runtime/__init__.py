@@ -1,0 +1,1 @@
+"""Where it runs: the only room that imports ray."""

@@ -1,0 +1,1 @@
+"""What is decided: the search, without Ray, network or files."""

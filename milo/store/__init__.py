@@ -1,0 +1,1 @@
+"""What is kept: the run directory and everything in it."""

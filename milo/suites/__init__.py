@@ -1,0 +1,1 @@
+"""What is to be solved: task loaders, splits and the suites that come with MILO."""

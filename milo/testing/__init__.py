@@ -1,0 +1,1 @@
+"""Fakes and contract cases for tests and for authors of extensions."""
