@@ -87,6 +87,14 @@ class Environment(Protocol):
         """The workspace as it is now (symlinks and special files left out)."""
         ...
 
+    async def logs(self) -> FileTree:
+        """The files below /logs, the one folder beside the workspace that commands may write."""
+        ...
+
+    async def clear_logs(self) -> None:
+        """Empty /logs, so that nothing an earlier command left there is read as a result."""
+        ...
+
     async def mount(self, path: str, tree: FileTree) -> None:
         """Add read-only files at an absolute path, visible to later commands."""
         ...
