@@ -1,0 +1,57 @@
+"""The view without a terminal: one plain line per event, flushed, for logs and pipes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TextIO
+
+from milo.core.events import Record
+from milo.views import text
+from milo.views.lines import sentence
+from milo.views.view import Progress
+
+
+class PlainView:
+    """Prints to `stream`. Progress gets a line at most every `every_s` seconds of the run."""
+
+    def __init__(self, stream: TextIO, every_s: float = 30.0) -> None:
+        self._stream = stream
+        self._every_s = every_s
+        self._began: float | None = None
+        self._next_s = every_s
+
+    def start(self, title: str, past: Sequence[Record] = ()) -> None:
+        """Say the title; a resumed run's past is counted, not repeated."""
+        self._print(title)
+        if past:
+            self._began = past[0].time
+            self._print(f"({text.plural(len(past), 'earlier event')} on record)")
+
+    def update(self, records: Sequence[Record]) -> None:
+        """One line per record, with the time since the run began."""
+        for record in records:
+            if self._began is None:
+                self._began = record.time
+            self._print(f"[{text.clock(record.time - self._began)}] {sentence(record.event)}")
+
+    def progress(self, snapshot: Progress) -> None:
+        """A line about the whole now and then, so that a log never looks dead."""
+        if snapshot.seconds < self._next_s:
+            return
+        self._next_s = snapshot.seconds + self._every_s
+        spent = snapshot.spent
+        self._print(
+            f"… {text.clock(snapshot.seconds)}: {spent.attempts} attempts, "
+            f"{text.count(spent.tokens)} tokens, slots {snapshot.slots_busy}/"
+            f"{snapshot.slots_total} busy, {snapshot.queued} queued"
+        )
+
+    def message(self, text: str) -> None:
+        """One line."""
+        self._print(text)
+
+    def stop(self) -> None:
+        """Nothing to give back."""
+
+    def _print(self, line: str) -> None:
+        print(" ".join(line.split()), file=self._stream, flush=True)
