@@ -1,0 +1,121 @@
+"""Which values a plan may hold: ranges and choices that types alone cannot say.
+
+Everything here is refused before anything is started or spent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from milo.app.convert import flat, nearest
+from milo.core.errors import ConfigError
+from milo.core.plan import RunPlan
+
+
+class Rule(NamedTuple):
+    """What a value must satisfy, in words and as a predicate."""
+
+    expected: str
+    holds: Callable[[Any], bool]
+
+
+def _at_least(low: float) -> Rule:
+    return Rule(f"a number of at least {low:g}", lambda v: math.isfinite(v) and v >= low)
+
+
+def _above(low: float) -> Rule:
+    return Rule(f"a number above {low:g}", lambda v: math.isfinite(v) and v > low)
+
+
+def _share() -> Rule:
+    return Rule("a number between 0 and 1", lambda v: 0 <= v <= 1)
+
+
+def _one_of(*words: str) -> Rule:
+    return Rule(f"one of {', '.join(words)}", lambda v: v in words)
+
+
+def _filled() -> Rule:
+    return Rule("some text", lambda v: bool(str(v).strip()))
+
+
+def rules() -> Mapping[str, Rule]:
+    """The rule of every dotted plan key that has one; a value of null satisfies every rule."""
+    return {
+        "seed": _at_least(0),
+        "suite.name": _filled(),
+        "suite.search": _at_least(1),
+        "suite.validation": _at_least(1),
+        "suite.test": _at_least(0),
+        "suite.k": _at_least(0),
+        "suite.split_seed": _at_least(0),
+        "model.name": _filled(),
+        "model.temperature": _at_least(0),
+        "model.max_calls": _at_least(1),
+        "model.max_tokens": _at_least(1),
+        "model.max_output_tokens": _at_least(1),
+        "model.context": _at_least(256),
+        "model.parallel": _at_least(1),
+        "model.threads": _at_least(0),
+        "strategy.islands": _at_least(0),
+        "strategy.selection.alpha": _share(),
+        "strategy.selection.tau": _above(0),
+        "strategy.admission.alpha": _share(),
+        "strategy.admission.epsilon": _at_least(0),
+        "strategy.admission.bootstraps": _at_least(1),
+        "strategy.patience": _at_least(1),
+        "strategy.mutation_tries": _at_least(1),
+        "agents.orchestrator": _one_of("rules", "agent"),
+        "budget.rounds": _at_least(0),
+        "budget.hours": _above(0),
+        "budget.attempts": _at_least(1),
+        "budget.tokens": _at_least(1),
+        "budget.dollars": _above(0),
+        "cluster.slots": _at_least(1),
+        "cluster.sandbox": _one_of("auto", "bubblewrap", "plain"),
+        "cluster.attempt_retries": _at_least(0),
+        "tracking.wandb": _one_of("auto", "offline", "online", "off"),
+    }
+
+
+def check(plan: RunPlan) -> None:
+    """Raise `ConfigError` for the first value that its rule refuses, or an impossible pairing."""
+    values = flat(plan)
+    for key, rule in rules().items():
+        if values[key] is not None and not rule.holds(values[key]):
+            raise ConfigError(key, rule.expected, repr(values[key]))
+    if not plan.agents.mutators:
+        raise ConfigError("mutators", "at least one mutator", "an empty list")
+    for name in plan.agents.mutators:
+        _check_mutator(name, plan)
+    if plan.agents.orchestrator == "agent" and not plan.agents.model:
+        raise ConfigError(
+            "orchestrator=agent", "a model that it thinks with (mutators.model=NAME)", "none"
+        )
+    if plan.model.path and plan.model.name not in LOCAL_MODELS:
+        raise ConfigError(
+            "model.path", f"model={LOCAL_MODELS[0]} beside it", f"model.name={plan.model.name}"
+        )
+
+
+LOCAL_MODELS = ("local", "local-small")
+"""Models that MILO itself serves."""
+
+MUTATORS: Mapping[str, bool] = {"operators": False, "single_call": True, "agent_loop": True}
+"""The mutators by name, and whether they think with a model."""
+
+
+def _check_mutator(entry: str, plan: RunPlan) -> None:
+    name, _, model = entry.partition(":")
+    if name not in MUTATORS:
+        meant = nearest(name, MUTATORS)
+        hint = f" ({meant!r}?)" if meant else ""
+        raise ConfigError(f"mutator {entry!r}", f"one of {', '.join(MUTATORS)}{hint}", repr(name))
+    if MUTATORS[name] and not (model or plan.agents.model):
+        raise ConfigError(
+            f"mutator {entry!r}",
+            f"a model to think with ({name}:MODEL, or mutators.model=MODEL)",
+            "none",
+        )

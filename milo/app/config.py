@@ -1,0 +1,247 @@
+"""From `conf/` and the user's words to a typed, checked `RunPlan`. Hydra stops here.
+
+`conf/` holds one folder for each group (suite, model, seeds, mutators, strategy, orchestrator,
+cluster, budget, tracking); its files say only what differs from the defaults that the dataclasses
+document. `Face` is what the user sees; a `RunPlan` is what the run is made of.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from milo.app.checks import check
+from milo.app.convert import build, flat, leaves, nearest, plain
+from milo.app.face import Face, face_of, plan_of, provider_keys
+from milo.app.overrides import LISTS, Assignment, assignments
+from milo.core.errors import ConfigError
+from milo.core.plan import RunPlan
+
+Chooser = Callable[[Assignment, tuple[str, ...], Path], tuple[str, Mapping[str, Any]]]
+"""Makes an option and the values beside it of a value that is no option of its group."""
+
+INTERNAL_OPTIONS = frozenset({"folder", "default"})
+"""Options that a free value chooses; nobody types them."""
+
+BUDGET_EXAMPLE = "budget=quick, or budget.hours=0.2"
+
+
+class Change(NamedTuple):
+    """One key on which two plans differ."""
+
+    key: str
+    before: Any
+    after: Any
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.before!r} -> {self.after!r}"
+
+
+def conf_dir() -> Path:
+    """The folder of groups: beside `milo/` in a checkout, inside the package in a wheel."""
+    inside = Path(__file__).parent / "conf"
+    beside = Path(__file__).parents[2] / "conf"
+    for folder in (inside, beside):
+        if (folder / "config.yaml").is_file():
+            return folder
+    raise ConfigError("configuration files", f"a folder {inside} or {beside}", "neither")
+
+
+def groups(conf: Path | None = None) -> Mapping[str, tuple[str, ...]]:
+    """The groups and their options, both in alphabetical order."""
+    folder = conf or conf_dir()
+    return {
+        group.name: tuple(sorted(file.stem for file in group.glob("*.yaml")))
+        for group in sorted(folder.iterdir())
+        if group.is_dir()
+    }
+
+
+def known_keys(conf: Path | None = None) -> frozenset[str]:
+    """Every key that may be assigned: the groups, and the values below and beside them."""
+    return frozenset(leaves(Face)) | frozenset(groups(conf))
+
+
+def compose(
+    words: Sequence[str],
+    *,
+    environ: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+) -> RunPlan:
+    """The checked plan of the user's words; raises `ConfigError` before anything is started.
+
+    Paths become absolute below `cwd` (the current one). A plan may come out without a budget:
+    `require_budget` refuses that.
+    """
+    face = _face(words, cwd or Path.cwd())
+    plan = plan_of(face, _has_key(environ))
+    check(plan)
+    return plan
+
+
+def amend(
+    plan: RunPlan,
+    words: Sequence[str],
+    *,
+    environ: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+) -> RunPlan:
+    """A recorded plan with the user's words laid over it (a resume that allows changes)."""
+    merged = flat(face_of(plan))
+    touched = frozenset(one.key for one in assignments(words, known_keys()))
+    for key, value in flat(_face(words, cwd or Path.cwd())).items():
+        if any(key == t or key.startswith(f"{t}.") for t in touched):
+            merged[key] = value
+    amended = plan_of(build(Face, _nested(merged)), _has_key(environ))
+    check(amended)
+    return amended
+
+
+def require_budget(plan: RunPlan) -> None:
+    """Refuse a plan that nothing would ever end."""
+    if not plan.budget.is_bounded:
+        raise ConfigError("budget", f"a limit, for example {BUDGET_EXAMPLE}", "none")
+
+
+def differences(before: RunPlan, after: RunPlan) -> tuple[Change, ...]:
+    """The keys on which two plans differ, in declaration order."""
+    old, new = flat(before), flat(after)
+    return tuple(Change(key, old[key], new[key]) for key in old if old[key] != new[key])
+
+
+def to_data(plan: RunPlan) -> dict[str, Any]:
+    """The plan as plain data, as it is saved with its run; `from_data` inverts it."""
+    data: dict[str, Any] = plain(plan)
+    return data
+
+
+def from_data(data: object) -> RunPlan:
+    """The plan that was saved; raises `ConfigError` for a key or type of another version."""
+    return build(RunPlan, data)
+
+
+def _has_key(environ: Mapping[str, str] | None) -> bool:
+    return bool(provider_keys(os.environ if environ is None else environ))
+
+
+# --- from words to the face --------------------------------------------------------------------
+
+
+def _face(words: Sequence[str], cwd: Path) -> Face:
+    options = groups()
+    selections: list[str] = []
+    values: dict[str, Any] = {}
+    for one in assignments(words, known_keys()):
+        if one.key in options:
+            option, more = _select(one, options[one.key], cwd)
+            selections.append(f"{one.key}={option}")
+            values = {**more, **values}
+        else:
+            values[one.key] = _fitted(one)
+    return _absolute(build(Face, _composed(selections, values)), cwd)
+
+
+def _composed(selections: Sequence[str], values: Mapping[str, Any]) -> Any:
+    """Hydra's composition of the chosen groups, with the values laid over it, as plain data."""
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_dir
+    from hydra.errors import HydraException
+    from omegaconf import OmegaConf, open_dict
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        with initialize_config_dir(config_dir=str(conf_dir().resolve()), version_base="1.3"):
+            config = hydra_compose("config", overrides=list(selections))
+        with open_dict(config):
+            for key, value in values.items():
+                OmegaConf.update(config, key, value, merge=False, force_add=True)
+        return OmegaConf.to_container(config, resolve=True)
+    except (HydraException, OmegaConfBaseException) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ConfigError("configuration", "groups that compose", reason) from error
+
+
+def _fitted(one: Assignment) -> Any:
+    """The value, with what Hydra's grammar reads otherwise put right for keys of text and lists."""
+    hint = leaves(Face)[one.key]
+    if hint is str and isinstance(one.value, int | float | bool):
+        return one.raw
+    if one.key in LISTS and isinstance(one.value, str):
+        return [one.value] if one.value else []
+    return one.value
+
+
+def _select(one: Assignment, options: tuple[str, ...], cwd: Path) -> tuple[str, Mapping[str, Any]]:
+    """The option of a group that a value stands for, and the values that go with it."""
+    if isinstance(one.value, str) and one.value in options:
+        return one.value, {}
+    if one.key in FREE_VALUES:
+        return FREE_VALUES[one.key](one, options, cwd)
+    raise _not_an_option(one, options)
+
+
+def _model(one: Assignment, options: tuple[str, ...], cwd: Path) -> tuple[str, Mapping[str, Any]]:
+    name = one.raw if not isinstance(one.value, str) else one.value
+    if name.endswith(".gguf"):
+        return "local", {"model.path": name}
+    if not name or ("/" not in name and nearest(name, options) and len(name) < 12):
+        raise _not_an_option(one, options)
+    return "default", {"model.name": name}
+
+
+def _suite(one: Assignment, options: tuple[str, ...], cwd: Path) -> tuple[str, Mapping[str, Any]]:
+    text = str(one.value)
+    folder = (cwd / text).expanduser()
+    if not text or not folder.is_dir():
+        raise _not_an_option(one, options, "or a folder of tasks")
+    return "folder", {"suite.path": text, "suite.name": folder.resolve().name}
+
+
+def _listed(key: str) -> Chooser:
+    def rewrite(
+        one: Assignment, options: tuple[str, ...], cwd: Path
+    ) -> tuple[str, Mapping[str, Any]]:
+        items = one.value if isinstance(one.value, list) else [one.raw] if one.raw else []
+        return options[0], {key: items}
+
+    return rewrite
+
+
+FREE_VALUES: Mapping[str, Chooser] = {
+    "model": _model,
+    "suite": _suite,
+    "seeds": _listed("seeds.dirs"),
+    "mutators": _listed("mutators.pool"),
+}
+"""Groups that also take values which are no option of theirs."""
+
+
+def _not_an_option(one: Assignment, options: tuple[str, ...], more: str = "") -> ConfigError:
+    typed = [option for option in options if option not in INTERNAL_OPTIONS]
+    meant = nearest(str(one.value), typed)
+    hint = f"; did you mean {meant!r}?" if meant else ""
+    words = " ".join(filter(None, [", ".join(typed), more]))
+    return ConfigError(one.key, f"one of {words}", f"{one.raw!r}{hint}")
+
+
+def _absolute(face: Face, cwd: Path) -> Face:
+    """The face with the paths that a later resume may read from elsewhere made absolute."""
+    data = flat(face)
+    for key in ("suite.path", "model.path"):
+        if data[key]:
+            data[key] = str((cwd / Path(data[key]).expanduser()).resolve())
+    data["seeds.dirs"] = [str((cwd / Path(d).expanduser()).resolve()) for d in data["seeds.dirs"]]
+    return build(Face, _nested(data))
+
+
+def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for key, value in values.items():
+        node = tree
+        *path, last = key.split(".")
+        for part in path:
+            node = node.setdefault(part, {})
+        node[last] = value
+    return tree
