@@ -1,0 +1,84 @@
+"""The Ray cluster: started quietly on this machine or joined, and checked before it is used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import ray
+
+from milo.core.errors import ClusterError
+from milo.core.plan import ClusterPlan
+
+HOST_CPUS = 0.1
+OBJECT_STORE_BYTES = 128 * 1024 * 1024
+QUICK_FAILURE_DETECTION = {
+    "health_check_period_ms": 1000,
+    "health_check_failure_threshold": 5,
+    "health_check_timeout_ms": 3000,
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Node:
+    """A living node of the cluster."""
+
+    node_id: str
+    address: str
+
+    @property
+    def name(self) -> str:
+        """Short and unique among nodes of one cluster."""
+        return self.node_id[:8]
+
+
+def connect(plan: ClusterPlan) -> bool:
+    """Join or start Ray; True where this process started it and must stop it.
+
+    A Ray that this process is already connected to is used as it is. Raises `ClusterError`.
+    """
+    if ray.is_initialized():
+        return False
+    settings: dict[str, Any] = {
+        "log_to_driver": False,
+        "logging_level": "error",
+        "configure_logging": True,
+    }
+    if plan.address:
+        settings["address"] = plan.address
+    else:
+        settings |= {
+            "address": "local",
+            "include_dashboard": False,
+            "num_cpus": max(4, plan.slots),
+            "object_store_memory": OBJECT_STORE_BYTES,
+            "_system_config": QUICK_FAILURE_DETECTION,
+        }
+    try:
+        ray.init(**settings)
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        where = plan.address or "this machine"
+        raise ClusterError(f"cluster.address: no Ray cluster at {where}: {error}") from error
+    return not plan.address
+
+
+def living_nodes() -> tuple[Node, ...]:
+    """Nodes that Ray believes alive, in a stable order."""
+    nodes = [
+        Node(node_id=entry["NodeID"], address=entry["NodeManagerAddress"])
+        for entry in ray.nodes()
+        if entry["Alive"]
+    ]
+    return tuple(sorted(nodes, key=lambda node: node.node_id))
+
+
+def check_placement(plan: ClusterPlan) -> None:
+    """Refuse a plan that can't be placed, saying what is missing."""
+    if plan.slots < 1:
+        raise ClusterError(f"cluster.slots: expected at least 1 slot per host, found {plan.slots}")
+    available = ray.cluster_resources().get("CPU", 0.0)
+    wanted = HOST_CPUS * len(living_nodes())
+    if available < wanted:
+        raise ClusterError(
+            f"cluster: the container hosts need {wanted:g} CPUs, the cluster offers {available:g}"
+        )

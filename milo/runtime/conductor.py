@@ -1,0 +1,111 @@
+"""The conductor: the orchestrator behind its actor. It follows the bus and answers islands."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from milo.core.attempt import Usage
+from milo.core.errors import ReplayMiss
+from milo.core.events import Consulted
+from milo.core.evidence import Exchange
+from milo.core.moves import Consultation
+from milo.core.population import Population
+from milo.core.ports import Orchestrator, PopulationView
+from milo.core.task import Suite
+from milo.runtime.parts import ModelCaller, Parts, RecorderPort
+
+SHARD = "orchestrator"
+
+
+class Conductor:
+    """Implements `ConductorPort`; one consultation at a time, each recorded once."""
+
+    def __init__(self, parts: Parts, recorder: RecorderPort) -> None:
+        self._parts = parts
+        self._recorder = recorder
+        self._suite: Suite = parts.suite()
+        self._replay = parts.replay()
+        self._meter = Meter(parts.model_caller("orchestrator"))
+        self._orchestrator: Orchestrator = parts.orchestrator(self._meter)
+        self._population = Population()
+        self._seq = -1
+        self._epoch = -1
+        self._one = asyncio.Lock()
+
+    async def consult(self, island: str, round_: int) -> Consultation:
+        """The answer for a stalled island, recorded before it is given."""
+        async with self._one:
+            await self._catch_up()
+            known = self._population.consultation(island, round_)
+            if known is not None:
+                return known
+            answer = await self._answer(island, round_)
+            usage, exchanges = self._meter.take()
+            if exchanges:
+                await self._recorder.put_session(_scope(island, round_), exchanges)
+            if self._epoch < 0:
+                self._epoch = await self._recorder.claim(SHARD)
+            event = Consulted(consultation=answer, usage=usage)
+            await self._recorder.append(SHARD, self._epoch, [event])
+            return answer
+
+    async def _catch_up(self) -> None:
+        for record in await self._recorder.watch(self._seq, 0.0):
+            self._population.apply(record.event)
+            self._seq = record.seq
+
+    async def _answer(self, island: str, round_: int) -> Consultation:
+        if self._replay is not None:
+            recorded = self._replay.consultation(island, round_)
+            if recorded is None:
+                raise ReplayMiss(f"replay miss: no consultation of {island} in round {round_}")
+            return recorded
+        self._meter.scope = _scope(island, round_)
+        return await self._orchestrator.consult(await self._view(), island)
+
+    async def _view(self) -> PopulationView:
+        plan = self._parts.plan
+        left = None
+        if plan.budget.attempts is not None:
+            spent = await self._recorder.spend()
+            left = plan.budget.attempts - sum(s.attempts for s in spent.values())
+        return PopulationView(
+            topology=self._population.topology,
+            lineage=self._population.lineage,
+            pool=plan.agents.mutators,
+            search_split=self._suite.splits.search,
+            attempts_left=left,
+            k=self._suite.k,
+            patience=plan.strategy.patience,
+            past=tuple(c.consultation for c in self._population.consultations),
+        )
+
+
+class Meter:
+    """A model caller that keeps the usage and exchanges of one consultation."""
+
+    def __init__(self, caller: ModelCaller) -> None:
+        self._caller = caller
+        self._usage = Usage()
+        self._exchanges: list[Exchange] = []
+        self.scope = SHARD
+
+    async def __call__(
+        self, scope: str, messages: Sequence[Mapping[str, object]]
+    ) -> tuple[str, Usage, tuple[Exchange, ...]]:
+        """Call, and count."""
+        text, usage, exchanges = await self._caller(self.scope or scope, messages)
+        self._usage = self._usage + usage
+        self._exchanges.extend(exchanges)
+        return text, usage, exchanges
+
+    def take(self) -> tuple[Usage, tuple[Exchange, ...]]:
+        """What was counted since the last take."""
+        usage, exchanges = self._usage, tuple(self._exchanges)
+        self._usage, self._exchanges = Usage(), []
+        return usage, exchanges
+
+
+def _scope(island: str, round_: int) -> str:
+    return f"{SHARD}/{island}/{round_}"

@@ -1,0 +1,305 @@
+"""The dispatcher: one pool of slots over all container hosts, shared by all islands.
+
+An evaluation becomes attempts; attempts on record are reused, attempts in flight for somebody
+else are waited for, the rest queue for a slot. Outcomes are recorded (in groups, as they come)
+before anybody is told of them, so whatever an island knows survives the night.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from milo.core.attempt import AttemptKey, Outcome
+from milo.core.errors import ReplayMiss
+from milo.core.fitness import evaluate, missing_tasks
+from milo.core.harness import Harness
+from milo.core.ports import AttemptResult, Exit
+from milo.core.task import Suite
+from milo.core.tree import FileTree
+from milo.runtime.parts import (
+    Doing,
+    EvaluationRequest,
+    EvaluationResult,
+    HostPort,
+    Load,
+    PeerLost,
+    RecorderPort,
+    SearchStopped,
+)
+from milo.runtime.recorder import attempt_key
+from milo.runtime.schedule import Durations, SlotQueue, Work
+
+BACK_OFF_S = 1.0
+REPLAY_MISS = "replay miss:"
+
+
+@dataclass(kw_only=True, slots=True)
+class _Evaluation:
+    """One request under way."""
+
+    request: EvaluationRequest
+    done: int
+    wanted: int
+
+
+@dataclass(kw_only=True, slots=True)
+class _Seat:
+    """A host and its free slots."""
+
+    host: HostPort
+    free: int
+    slots: int
+
+
+class Dispatcher:
+    """Implements `DispatcherPort` on one event loop."""
+
+    def __init__(self, suite: Suite, recorder: RecorderPort, model: str, *, retries: int) -> None:
+        self._suite = suite
+        self._recorder = recorder
+        self._model = model
+        self._retries = retries
+        self._seats: list[_Seat] = []
+        self._queue = SlotQueue()
+        self._durations = Durations()
+        self._evaluations: dict[int, _Evaluation] = {}
+        self._flying: dict[AttemptKey, asyncio.Future[Outcome]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._finished: list[tuple[AttemptResult, str, asyncio.Future[Outcome]]] = []
+        self._flushing = asyncio.Lock()
+        self._doing: dict[str, Doing] = {}
+        self._numbers = 0
+        self._stopped = ""
+        self._attempts = 0
+        self._tokens = 0
+        self._deadline: float | None = None
+        self._seated = asyncio.Event()
+
+    async def add_host(self, host: HostPort, slots: int) -> None:
+        """A host joins; its slots are used at once."""
+        self._seats.append(_Seat(host=host, free=slots, slots=slots))
+        self._seated.set()
+        self._pump()
+
+    async def hosts(self) -> tuple[str, ...]:
+        """Names of the hosts that are thought alive."""
+        return tuple(seat.host.name for seat in self._seats)
+
+    async def evaluate(self, request: EvaluationRequest) -> EvaluationResult:
+        """Score a candidate; waits until each of its attempts is recorded or given up.
+
+        Raises `SearchStopped` when search work is cut, and `ReplayMiss` where a replayed run asked
+        for what was never recorded.
+        """
+        if self._stopped and request.split != "test":
+            raise SearchStopped(self._stopped)
+        keys = [
+            attempt_key(
+                request.harness.digest, self._suite, task, self._model, index, request.replicate
+            )
+            for task in request.tasks
+            for index in range(request.k)
+        ]
+        known = await self._recorder.known(keys)
+        self._numbers += 1
+        number = self._numbers
+        entry = _Evaluation(request=request, done=len(known), wanted=len(keys))
+        self._evaluations[number] = entry
+        try:
+            waiting = [self._fly(key, number) for key in keys if key not in known]
+            self._pump()
+            for future in waiting:
+                future.add_done_callback(lambda _, e=entry: _count(e))  # type: ignore[misc]
+            fresh = await asyncio.gather(*waiting, return_exceptions=True)
+        finally:
+            del self._evaluations[number]
+        return _result(request, [*known.values(), *_raised(fresh)])
+
+    def _fly(self, key: AttemptKey, number: int) -> asyncio.Future[Outcome]:
+        """The future of an attempt: the one already in flight, or a new one in the queue."""
+        if key not in self._flying:
+            self._flying[key] = asyncio.get_running_loop().create_future()
+            expected = self._durations.expected(key.task)
+            self._queue.push(Work(key=key, evaluation=number, expected_s=expected))
+        return self._flying[key]
+
+    def _pump(self) -> None:
+        """Give every free slot its next attempt."""
+        while True:
+            seat = max(self._seats, key=lambda s: s.free, default=None)
+            if seat is None or seat.free < 1:
+                return
+            work = self._queue.pop()
+            if work is None:
+                return
+            seat.free -= 1
+            task = asyncio.create_task(self._run(work, seat))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, work: Work, seat: _Seat) -> None:
+        """One attempt on one slot; the slot is free again however it ends."""
+        entry = self._evaluations.get(work.evaluation)
+        future = self._flying.get(work.key)
+        if entry is None or future is None:
+            seat.free += 1
+            return
+        try:
+            result = await seat.host.run(
+                work.key, entry.request.harness, self._suite.tasks[work.key.task]
+            )
+        except PeerLost:
+            self._lose(seat)
+            self._queue.push(work)
+            self._pump()
+            return
+        except BaseException as error:
+            self._flying.pop(work.key, None)
+            if not future.done():
+                future.set_exception(error)
+                future.exception()
+            if isinstance(error, asyncio.CancelledError):
+                raise
+            return
+        finally:
+            seat.free += 1
+        self._pump()
+        await self._settle(work, result, entry.request.reservation, future)
+
+    async def _settle(
+        self, work: Work, result: AttemptResult, reservation: str, future: asyncio.Future[Outcome]
+    ) -> None:
+        outcome = result.outcome
+        if outcome.detail.startswith(REPLAY_MISS):
+            self._flying.pop(work.key, None)
+            future.set_exception(ReplayMiss(outcome.detail))
+            future.exception()
+            return
+        if outcome.status.is_infrastructure and work.tries <= self._retries:
+            await asyncio.sleep(BACK_OFF_S * 2 ** (work.tries - 1))
+            self._queue.push(replace(work, tries=work.tries + 1))
+            self._pump()
+            return
+        result = replace(result, outcome=replace(outcome, tries=work.tries))
+        timings = outcome.timings
+        self._durations.add(work.key.task, timings.setup_s + timings.agent_s + timings.verifier_s)
+        self._attempts += 1
+        self._tokens += outcome.usage.tokens
+        self._finished.append((result, reservation, future))
+        await self._flush()
+
+    async def _flush(self) -> None:
+        """Record whatever has finished as one group; it forms while the last is written."""
+        async with self._flushing:
+            group, self._finished = self._finished, []
+            if not group:
+                return
+            try:
+                await self._recorder.record(
+                    [result for result, _, _ in group], [name for _, name, _ in group]
+                )
+            except Exception as error:
+                for result, _, future in group:
+                    self._flying.pop(result.outcome.key, None)
+                    if not future.done():
+                        future.set_exception(error)
+                        future.exception()
+                raise
+            for result, _, future in group:
+                self._flying.pop(result.outcome.key, None)
+                if not future.done():
+                    future.set_result(result.outcome)
+
+    def _lose(self, seat: _Seat) -> None:
+        """Forget a dead host; who waits for a seat is told when another one joins."""
+        if seat in self._seats:
+            self._seats.remove(seat)
+        if not self._seats:
+            self._seated.clear()
+
+    async def _some_host(self) -> HostPort:
+        await self._seated.wait()
+        return max(self._seats, key=lambda seat: seat.free).host
+
+    async def smoke(self, harness: Harness) -> str:
+        """A smoke test on the idlest host; tried again elsewhere if that host dies."""
+        while True:
+            host = await self._some_host()
+            try:
+                return await host.smoke(harness)
+            except PeerLost:
+                self._forget(host)
+
+    async def shell(self, tree: FileTree, command: str, timeout_s: float) -> tuple[Exit, FileTree]:
+        """A command in a copy of a tree, on the idlest host."""
+        host = await self._some_host()
+        return await host.shell(tree, command, timeout_s)
+
+    def _forget(self, host: HostPort) -> None:
+        for seat in [s for s in self._seats if s.host is host]:
+            self._lose(seat)
+
+    async def note(self, doing: Doing) -> None:
+        """What an island is at."""
+        self._doing[doing.island] = doing
+
+    async def load(self) -> Load:
+        """The present load, with each island's progress through its evaluation."""
+        doing = dict(self._doing)
+        for entry in self._evaluations.values():
+            was = doing.get(entry.request.island)
+            if was is not None and was.candidate == entry.request.candidate:
+                doing[was.island] = replace(was, done=entry.done, wanted=entry.wanted)
+        return Load(
+            busy=sum(seat.slots - seat.free for seat in self._seats),
+            slots=sum(seat.slots for seat in self._seats),
+            queued=len(self._queue),
+            doing=tuple(doing[island] for island in sorted(doing)),
+            mean_attempt_s=self._durations.mean_s,
+            tokens=self._tokens,
+            attempts=self._attempts,
+            deadline=self._deadline,
+        )
+
+    async def set_deadline(self, deadline: float | None) -> None:
+        """When search work will end."""
+        self._deadline = deadline
+
+    async def stop(self, reason: str, *, drain: bool = False) -> None:
+        """Cut search work: what waits is dropped, what runs is cancelled or (`drain`) awaited."""
+        self._stopped = reason
+        for work in self._queue.clear():
+            self._cut(work.key)
+        if drain:
+            if self._tasks:
+                await asyncio.wait(set(self._tasks))
+            return
+        for key in list(self._flying):
+            self._cut(key)
+        for task in list(self._tasks):
+            task.cancel()
+
+    def _cut(self, key: AttemptKey) -> None:
+        future = self._flying.pop(key, None)
+        if future is not None and not future.done():
+            future.set_exception(SearchStopped(self._stopped))
+            future.exception()
+
+
+def _count(entry: _Evaluation) -> None:
+    entry.done += 1
+
+
+def _raised(results: Sequence[Outcome | BaseException]) -> list[Outcome]:
+    """The outcomes; the first failure is raised."""
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return [result for result in results if isinstance(result, Outcome)]
+
+
+def _result(request: EvaluationRequest, outcomes: Sequence[Outcome]) -> EvaluationResult:
+    scores = evaluate(outcomes)
+    return EvaluationResult(scores=scores, missing=missing_tasks(scores, request.tasks))

@@ -1,0 +1,331 @@
+"""The driver: founds islands, waits for them, freezes the winner, scores the test split once.
+
+It decides nothing about the search and keeps nothing: everything it knows it reads from the bus.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from milo.core.attempt import Usage
+from milo.core.budget import Spend
+from milo.core.errors import ClusterError
+from milo.core.events import (
+    CandidateProposed,
+    Change,
+    Event,
+    Record,
+    RunEnded,
+    RunResumed,
+    RunStarted,
+)
+from milo.core.harness import Harness
+from milo.core.moves import Speciate
+from milo.core.plan import RunPlan
+from milo.core.population import Population
+from milo.core.task import Suite
+from milo.runtime.finale import TEST_PROMISE, freeze_winner, score_test
+from milo.runtime.founding import Ticket
+from milo.runtime.island_shell import Pace
+from milo.runtime.parts import Load, Parts, PeerLost, SearchStopped
+from milo.runtime.stage import Stage
+from milo.runtime.wallclock import WallClock
+from milo.search.island import IslandSetup, SeedRef
+
+RUN_SHARD = "run"
+TICK_S = 0.5
+TEST_MARGIN = 1.25
+RESTARTS = 5
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Seed:
+    """A seed harness and the name that reports call it by."""
+
+    name: str
+    harness: Harness
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Watcher:
+    """Who is told: new records, and about twice a second the load and the spending."""
+
+    on_records: Callable[[Sequence[Record]], None]
+    on_load: Callable[[Load, Mapping[str, Spend]], None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ending:
+    """How a drive ended; `interrupted` runs can be resumed."""
+
+    reason: str
+    interrupted: bool
+    searched: bool = False
+
+
+class Driver:
+    """Drives one run on a stage, from its start or from its records."""
+
+    def __init__(self, parts: Parts, stage: Stage, seeds: Sequence[Seed], watcher: Watcher) -> None:
+        self._parts = parts
+        self._plan: RunPlan = parts.plan
+        self._suite: Suite = parts.suite()
+        self._stage = stage
+        self._seeds = tuple(seeds)
+        self._watcher = watcher
+        self._population = Population()
+        self._seq = -1
+        self._epoch = -1
+        self._islands: dict[str, asyncio.Task[str]] = {}
+        self._restarts: dict[str, int] = {}
+        self._interrupted = asyncio.Event()
+        self._clock = WallClock()
+
+    # --- what a face may call ------------------------------------------------------------------
+
+    async def run(self) -> Ending:
+        """The whole run; raises `MiloError` where it can't be set up or a piece is lost."""
+        await self._stage.open()
+        try:
+            await self._begin()
+            ending = await self._search()
+            if ending.interrupted:
+                return ending
+            return await self._finish(ending)
+        finally:
+            await self._stop_islands()
+            with contextlib.suppress(ClusterError):
+                await self._follow(0.0)
+            await self._stage.close()
+
+    def interrupt(self) -> None:
+        """Stop cleanly: attempts that run may end, nothing new is started."""
+        self._interrupted.set()
+
+    # --- the start -------------------------------------------------------------------------------
+
+    async def _begin(self) -> None:
+        recorder = self._stage.peers.recorder
+        await self._follow(0.0)
+        self._epoch = await recorder.claim(RUN_SHARD)
+        if self._population.started is None:
+            await self._start()
+        else:
+            await self._append([RunResumed()])
+        await recorder.reserve(TEST_PROMISE, Spend(attempts=self._test_attempts()))
+
+    async def _start(self) -> None:
+        splits = self._suite.splits
+        for reference, seed in zip(self._references(), self._seeds, strict=True):
+            await self._stage.peers.recorder.put_harness(
+                reference.candidate, seed.harness, (), f"{reference.candidate}: seed {seed.name}\n"
+            )
+        started = RunStarted(
+            name=self._plan.run,
+            plan={"strategy": self._plan.strategy.name, "suite": self._suite.name},
+            search=splits.search,
+            validation=splits.validation,
+            test=splits.test,
+            model=self._stage.hosts[0].model,
+        )
+        await self._append([started, *self._foreign_seeds()])
+
+    def _foreign_seeds(self) -> list[Event]:
+        """Seeds that found no island of their own still stand in the lineage."""
+        return [
+            CandidateProposed(
+                island=f"i{number}",
+                candidate=reference.candidate,
+                round=0,
+                parents=(),
+                harness=reference.harness,
+                mutator="",
+                change=Change(title=f"seed {seed.name}"),
+            )
+            for number, (reference, seed) in enumerate(
+                zip(self._references(), self._seeds, strict=True), start=1
+            )
+            if number > self._plan.strategy.islands
+        ]
+
+    def _references(self) -> tuple[SeedRef, ...]:
+        return tuple(
+            SeedRef(candidate=f"i{number}.0", harness=seed.harness.digest, name=seed.name)
+            for number, seed in enumerate(self._seeds, start=1)
+        )
+
+    def _test_attempts(self) -> int:
+        test = len(self._suite.splits.test)
+        return test * self._suite.k * (1 + len(self._seeds))
+
+    # --- the search ------------------------------------------------------------------------------
+
+    def _tickets(self) -> list[Ticket]:
+        """One ticket per island that isn't closed: founded before, from a seed, or speciated."""
+        tickets = [self._seed_ticket(number) for number in range(self._seed_islands())]
+        known = {ticket.setup.island for ticket in tickets}
+        topology = self._population.topology
+        for move in [m for _, _, m in topology.moves if isinstance(m, Speciate)]:
+            if move.new_island not in known:
+                tickets.append(self._speciated_ticket(move))
+                known.add(move.new_island)
+        closed = {name for name, state in topology.islands.items() if state.closed}
+        return [ticket for ticket in tickets if ticket.setup.island not in closed]
+
+    def _seed_islands(self) -> int:
+        return min(self._plan.strategy.islands, len(self._seeds))
+
+    def _setup(self, island: str) -> IslandSetup:
+        return IslandSetup(
+            island=island,
+            strategy=self._plan.strategy,
+            k=self._suite.k,
+            validation=self._suite.splits.validation,
+            seeds=self._references(),
+            run_seed=self._plan.seed,
+            rounds=self._plan.budget.rounds,
+        )
+
+    def _seed_ticket(self, number: int) -> Ticket:
+        pool = self._plan.agents.mutators
+        return Ticket(
+            setup=self._setup(f"i{number + 1}"),
+            mutator=pool[number % len(pool)],
+            root=self._references()[number],
+            search=self._suite.splits.search,
+        )
+
+    def _speciated_ticket(self, move: Speciate) -> Ticket:
+        return Ticket(setup=self._setup(move.new_island), mutator=move.mutator, speciate=move)
+
+    def _pace(self) -> Pace:
+        per_task = len(self._suite.splits.search) + len(self._suite.splits.validation)
+        return Pace(attempts_per_child=per_task * self._suite.k)
+
+    def _launch_missing(self) -> None:
+        for ticket in self._tickets():
+            name = ticket.setup.island
+            if name not in self._islands:
+                self._islands[name] = self._stage.start_island(ticket, self._pace())
+
+    async def _search(self) -> Ending:
+        """Until every island is closed; waits for records, ends of islands, and interrupts."""
+        while True:
+            self._launch_missing()
+            await self._stage.tend()
+            await self._follow(TICK_S)
+            await self._tell_load()
+            if self._interrupted.is_set():
+                await self._stage.peers.dispatcher.stop("interrupted", drain=True)
+                return Ending(reason="interrupted", interrupted=True)
+            await self._keep_limits()
+            await self._reap_islands()
+            everyone_ended = all(task.done() for task in self._islands.values())
+            if everyone_ended and not self._tickets():
+                return Ending(reason=self._why_ended(), interrupted=False)
+
+    def _why_ended(self) -> str:
+        reasons = [state.closed for state in self._population.topology.islands.values()]
+        return "; ".join(dict.fromkeys(reason for reason in reasons if reason))
+
+    async def _reap_islands(self) -> None:
+        """Look at islands that ended: a lost actor is restarted, anything else is raised."""
+        for name, task in list(self._islands.items()):
+            if not task.done():
+                continue
+            error = task.exception()
+            if error is None or isinstance(error, SearchStopped):
+                continue
+            if isinstance(error, PeerLost) and self._restarts.get(name, 0) < RESTARTS:
+                self._restarts[name] = self._restarts.get(name, 0) + 1
+                del self._islands[name]
+                continue
+            raise error
+
+    async def _keep_limits(self) -> None:
+        """Tell the dispatcher how long search work may go on, and stop it at a spent limit."""
+        dispatcher = self._stage.peers.dispatcher
+        load = await dispatcher.load()
+        spent = sum((await self._stage.peers.recorder.spend()).values(), Spend())
+        budget = self._plan.budget
+        deadline = self._search_deadline(load)
+        await dispatcher.set_deadline(deadline)
+        if self._parts.replay() is not None:
+            return
+        if deadline is not None and self._parts.now() >= deadline:
+            await dispatcher.stop("limit: the time for searching is spent")
+        for limit in ("tokens", "dollars"):
+            cap = getattr(budget, limit)
+            if cap is not None and getattr(spent, limit) >= cap:
+                await dispatcher.stop(f"limit: {limit} are spent")
+
+    def _search_deadline(self, load: Load) -> float | None:
+        """The end of the hours, less what the final test is expected to take."""
+        hours = self._plan.budget.hours
+        if hours is None or self._clock.zero is None or self._parts.replay() is not None:
+            return None
+        test_s = self._test_attempts() * load.mean_attempt_s / max(1, load.slots)
+        return self._clock.zero + hours * 3600 - test_s * TEST_MARGIN
+
+    # --- the end ---------------------------------------------------------------------------------
+
+    async def _finish(self, ending: Ending) -> Ending:
+        """Freeze the winner, score it and the seeds once on the test split, and say so."""
+        if self._population.winner is None:
+            winner = freeze_winner(self._population, self._suite, self._plan)
+            await self._append([] if winner is None else [winner])
+        if not await self._test():
+            return Ending(reason="interrupted", interrupted=True)
+        await self._stage.peers.recorder.settle(TEST_PROMISE, "target", Usage())
+        searched = any(n.parents and n.evaluation("search") for n in self._population.lineage)
+        await self._append([RunEnded(reason=ending.reason, searched=searched)])
+        return Ending(reason=ending.reason, interrupted=False, searched=searched)
+
+    async def _test(self) -> bool:
+        """Score winner and seeds on the test split; False where it was interrupted."""
+        frozen = self._population.winner
+        candidates = [] if frozen is None else [frozen.candidate]
+        candidates += [reference.candidate for reference in self._references()]
+        peers = self._stage.peers
+        testing = asyncio.ensure_future(
+            score_test(self._population, self._suite, peers, candidates)
+        )
+        while not testing.done():
+            await asyncio.wait([testing], timeout=TICK_S)
+            await self._tell_load()
+            if self._interrupted.is_set():
+                await peers.dispatcher.stop("interrupted", drain=True)
+                testing.cancel()
+                return False
+        await self._append(list(testing.result()))
+        return True
+
+    # --- the bus ---------------------------------------------------------------------------------
+
+    async def _append(self, events: Sequence[Event]) -> None:
+        await self._stage.peers.recorder.append(RUN_SHARD, self._epoch, events)
+        await self._follow(0.0)
+
+    async def _follow(self, timeout_s: float) -> None:
+        """Fold and show what is new; waits for the first record up to the time-out."""
+        records = await self._stage.peers.recorder.watch(self._seq, timeout_s)
+        for record in records:
+            if record.seq <= self._seq:
+                continue
+            self._population.apply(record.event)
+            self._seq = record.seq
+            self._clock.apply(record)
+        if records:
+            self._watcher.on_records(records)
+
+    async def _tell_load(self) -> None:
+        peers = self._stage.peers
+        self._watcher.on_load(await peers.dispatcher.load(), await peers.recorder.spend())
+
+    async def _stop_islands(self) -> None:
+        for task in self._islands.values():
+            task.cancel()
+        await asyncio.gather(*self._islands.values(), return_exceptions=True)

@@ -1,0 +1,72 @@
+"""The end of a run: the winner is frozen, then scored once on the test split."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from milo.core.events import CandidateScored, WinnerFrozen
+from milo.core.plan import RunPlan
+from milo.core.population import Population
+from milo.core.task import Suite
+from milo.runtime.parts import EvaluationRequest, Peers
+from milo.search.progress import choose_winner
+
+TEST_PROMISE = "the final test"
+
+
+def freeze_winner(population: Population, suite: Suite, plan: RunPlan) -> WinnerFrozen | None:
+    """The winner among validated members by the plan's rule; None where nobody is validated."""
+    validation = suite.splits.validation
+    evaluations = {
+        node.candidate: node.evaluation("validation")
+        for node in population.lineage
+        if node.verdict is not None
+        and node.verdict.is_member
+        and node.fitness("validation", validation) is not None
+    }
+    if not evaluations:
+        return None
+    choice = choose_winner(evaluations, validation, plan.strategy.winner)
+    return WinnerFrozen(
+        candidate=choice.candidate,
+        island=population.lineage[choice.candidate].island,
+        rule=choice.reason,
+        front=choice.front,
+    )
+
+
+async def score_test(
+    population: Population, suite: Suite, peers: Peers, candidates: Sequence[str]
+) -> Sequence[CandidateScored]:
+    """Score the candidates that have no test scores yet; all at once over the shared slots."""
+    tasks = suite.splits.test
+    todo = [
+        candidate
+        for candidate in dict.fromkeys(candidates)
+        if tasks and population.lineage[candidate].fitness("test", tasks) is None
+    ]
+    return await asyncio.gather(*(_score(population, suite, peers, c) for c in todo))
+
+
+async def _score(
+    population: Population, suite: Suite, peers: Peers, candidate: str
+) -> CandidateScored:
+    result = await peers.dispatcher.evaluate(
+        EvaluationRequest(
+            island="run",
+            candidate=candidate,
+            harness=await peers.recorder.get_harness(candidate),
+            split="test",
+            tasks=suite.splits.test,
+            k=suite.k,
+            reservation=TEST_PROMISE,
+        )
+    )
+    return CandidateScored(
+        island=population.lineage[candidate].island,
+        candidate=candidate,
+        split="test",
+        scores=result.scores,
+        missing=result.missing,
+    )

@@ -1,0 +1,68 @@
+"""A container host: what one node does with attempts. Holds nothing that matters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from milo.core.attempt import AttemptKey
+from milo.core.errors import ReplayMiss
+from milo.core.harness import Harness
+from milo.core.ports import AttemptJob, AttemptResult, Exit
+from milo.core.task import Task
+from milo.core.tree import FileTree
+from milo.runtime.parts import HostParts, Parts, Replay
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HostInfo:
+    """What a host says of itself once it is up: the pinned model, and its sandbox in words."""
+
+    name: str
+    model: str
+    description: str
+
+
+class Host:
+    """Implements `HostPort` in its own process (or inline)."""
+
+    def __init__(self, name: str, parts: Parts) -> None:
+        self.name = name
+        self._parts = parts
+        self._replay: Replay | None = parts.replay()
+        self._opened: HostParts | None = None
+
+    async def start(self) -> HostInfo:
+        """Open sandbox, gateway and model; raises `MiloError` where they can't be had."""
+        if self._opened is None:
+            self._opened = await self._parts.open_host(self.name)
+        return HostInfo(
+            name=self.name, model=self._opened.model, description=self._opened.description
+        )
+
+    def _own(self) -> HostParts:
+        assert self._opened is not None, "start() comes first"
+        return self._opened
+
+    async def run(self, key: AttemptKey, harness: Harness, task: Task) -> AttemptResult:
+        """One attempt; in a replay its timings are the recorded ones."""
+        result = await self._own().runner.run(AttemptJob(key=key, harness=harness, task=task))
+        if self._replay is None or result.outcome.status.is_infrastructure:
+            return result
+        recorded = self._replay.outcome(key)
+        if recorded is None:
+            raise ReplayMiss(f"replay miss: attempt {key} is not in the recording")
+        return replace(result, outcome=replace(result.outcome, timings=recorded.timings))
+
+    async def smoke(self, harness: Harness) -> str:
+        """ "" or the error of the smoke test."""
+        return await self._own().runner.smoke(harness)
+
+    async def shell(self, tree: FileTree, command: str, timeout_s: float) -> tuple[Exit, FileTree]:
+        """A command in a copy of a tree."""
+        return await self._own().shell(tree, command, timeout_s)
+
+    async def close(self) -> None:
+        """End servers and sandboxes."""
+        if self._opened is not None:
+            await self._opened.close()
+            self._opened = None

@@ -1,0 +1,321 @@
+"""The shell around the island state machine: it does what the machine asks and tells it back.
+
+Every event that the machine decides is on record before anything is done on its ground. The
+shell holds nothing that matters: a replacement restores the machine from its shard and goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from milo.core.attempt import Usage
+from milo.core.budget import Spend
+from milo.core.errors import BudgetExceeded, HarnessError, MiloError
+from milo.core.events import Event
+from milo.core.evidence import Brief, Exchange, Proposal
+from milo.core.harness import Harness, patch_between
+from milo.core.moves import Graft, Move
+from milo.core.ports import Exit
+from milo.core.task import Suite
+from milo.core.tree import FileTree
+from milo.runtime.parts import (
+    Doing,
+    EvaluationRequest,
+    ModelCaller,
+    Parts,
+    Peers,
+    Replay,
+    SearchStopped,
+)
+from milo.search.generality import GeneralityIndex
+from milo.search.island import (
+    Closed,
+    Island,
+    NeedChild,
+    NeedConsultation,
+    NeedRound,
+    NeedScores,
+)
+from milo.search.preflight import check_child
+from milo.search.snapshot import build_snapshot
+
+EVIDENCE_LIMIT = 96
+POLL_S = 5.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pace:
+    """What an island must know of the run's budget: attempts that a child costs at most."""
+
+    attempts_per_child: int
+
+
+class Shell:
+    """Runs one island to its end. One owner, one event loop."""
+
+    def __init__(self, island: Island, epoch: int, parts: Parts, peers: Peers, pace: Pace) -> None:
+        self._island = island
+        self._epoch = epoch
+        self._parts = parts
+        self._peers = peers
+        self._pace = pace
+        self._suite: Suite = parts.suite()
+        self._replay: Replay | None = parts.replay()
+        self._generality = GeneralityIndex(tuple(self._suite.tasks.values()))
+        self._child: Harness | None = None
+
+    @property
+    def name(self) -> str:
+        """The island's id."""
+        return self._island.setup.island
+
+    async def run(self) -> str:
+        """Advance generation by generation until the island is closed; the reason.
+
+        Raises `SearchStopped` when the run is stopped without closing the island.
+        """
+        while True:
+            need = self._island.ask()
+            match need:
+                case Closed(reason=reason):
+                    return reason
+                case NeedScores():
+                    await self._score(need)
+                case NeedRound(round=number):
+                    await self._begin(number)
+                case NeedChild():
+                    await self._propose(need)
+                case NeedConsultation(round=number):
+                    await self._note("consulting the orchestrator")
+                    await self._peers.conductor.consult(self.name, number)
+                    await self._record(self._island.consulted())
+
+    async def _record(self, events: Sequence[Event]) -> None:
+        await self._peers.recorder.append(self.name, self._epoch, events)
+
+    async def _note(self, what: str, candidate: str = "", parent: str = "") -> None:
+        await self._peers.dispatcher.note(
+            Doing(island=self.name, what=what, candidate=candidate, parent=parent)
+        )
+
+    # --- scoring ----------------------------------------------------------------------------
+
+    async def _score(self, need: NeedScores) -> None:
+        await self._note(f"scoring on {need.split}", need.candidate)
+        harness = await self._peers.recorder.get_harness(need.candidate)
+        try:
+            result = await self._peers.dispatcher.evaluate(
+                EvaluationRequest(
+                    island=self.name,
+                    candidate=need.candidate,
+                    harness=harness,
+                    split=need.split,
+                    tasks=need.tasks,
+                    k=need.k,
+                    reservation=self._promise(),
+                )
+            )
+        except SearchStopped as stop:
+            await self._stopped(stop)
+            return
+        events = self._island.scored(need.candidate, need.split, result.scores, result.missing)
+        await self._record(events)
+
+    def _promise(self) -> str:
+        return f"island {self.name}"
+
+    async def _stopped(self, stop: SearchStopped) -> None:
+        """A spent limit closes the island for good; an interruption leaves it open."""
+        if not stop.reason.startswith("limit:"):
+            raise stop
+        await self._close(stop.reason.removeprefix("limit:").strip())
+
+    async def _close(self, reason: str) -> None:
+        await self._record(self._island.close(reason))
+        await self._peers.recorder.settle(self._promise(), "target", Usage())
+
+    # --- the round boundary -------------------------------------------------------------------
+
+    async def _begin(self, number: int) -> None:
+        """Apply the moves that wait, then reserve what a child will cost; close if it can't be."""
+        if self._replay is not None:
+            await self._begin_as_recorded(self._replay, number)
+            return
+        if await self._too_late():
+            await self._close("the time left for searching is too short for another child")
+            return
+        price = Spend(attempts=self._pace.attempts_per_child, tokens=await self._tokens())
+        try:
+            await self._peers.recorder.reserve(self._promise(), price)
+        except BudgetExceeded as refusal:
+            await self._close(str(refusal))
+            return
+        await self._enter(number, await self._peers.recorder.pending_moves(self.name))
+
+    async def _too_late(self) -> bool:
+        """Whether even a child that had all slots could not be scored before the deadline."""
+        load = await self._peers.dispatcher.load()
+        if load.deadline is None:
+            return False
+        tasks = len(self._island.state.search) * self._island.setup.k
+        quickest_s = tasks * load.mean_attempt_s / max(1, load.slots)
+        return self._parts.now() + quickest_s > load.deadline
+
+    async def _tokens(self) -> int:
+        """Tokens that a child is expected to cost: as much per attempt as the costliest member."""
+        mean = self._island.mean_tokens()
+        return int(mean * self._pace.attempts_per_child)
+
+    async def _begin_as_recorded(self, replay: Replay, number: int) -> None:
+        closed = replay.closed(self.name)
+        if closed is not None and number > closed[0]:
+            await self._close(closed[1])
+            return
+        done = self._island.moves_applied(number)
+        await self._enter(number, [m for m in replay.moves(self.name, number) if m not in done])
+
+    async def _enter(self, number: int, moves: Sequence[Move]) -> None:
+        for move in moves:
+            if isinstance(move, Graft):
+                await self._learn(move.donor_candidate)
+        await self._record(self._island.begin_round(moves))
+
+    async def _learn(self, candidate: str) -> None:
+        """Import a donor with its ancestors; in a replay it may still have to be made."""
+        seq = -1
+        while True:
+            events = await self._peers.recorder.history([candidate])
+            self._island.learn(events)
+            if self._island.knows(candidate):
+                return
+            records = await self._peers.recorder.watch(seq, POLL_S)
+            seq = records[-1].seq if records else seq
+
+    # --- the child ------------------------------------------------------------------------------
+
+    async def _propose(self, need: NeedChild) -> None:
+        await self._note("mutating", need.candidate, " + ".join(need.parents))
+        brief = await self._brief(need)
+        mutator = self._parts.mutator(self._island.mutator)
+        caller = self._parts.model_caller(self._island.mutator)
+        bench = Bench(self._peers, caller, f"mutator/{need.candidate}/{need.tries}")
+        try:
+            proposal = await mutator.propose(brief, bench)
+            await bench.keep()
+            error = await self._preflight(brief, proposal)
+        except MiloError as failure:
+            await bench.keep()
+            await self._record(self._island.sent_back(str(failure), bench.usage))
+            return
+        if error:
+            await self._record(self._island.sent_back(error, proposal.usage))
+            return
+        await self._commit(need, brief, proposal)
+
+    async def _preflight(self, brief: Brief, proposal: Proposal) -> str:
+        """What must hold before any attempt is paid; "" or the reason."""
+        parents = [parent.harness for parent in brief.parents]
+        reason = check_child(parents, proposal.tree, self._generality, brief.forbidden_digests)
+        if reason:
+            return reason
+        child = Harness.from_tree(proposal.tree, "the child")
+        return await self._peers.dispatcher.smoke(child)
+
+    async def _commit(self, need: NeedChild, brief: Brief, proposal: Proposal) -> None:
+        child = Harness.from_tree(proposal.tree, need.candidate)
+        patch = patch_between(brief.parents[0].harness.tree, child.tree)
+        change = proposal.change
+        message = f"{need.candidate}: {change.title}\n\n{change.diagnosis}\n\n{change.hypothesis}\n"
+        await self._peers.recorder.put_harness(need.candidate, child, need.parents, message)
+        await self._record(
+            self._island.proposed(child.digest, change, patch.count("\n"), proposal.usage)
+        )
+
+    async def _brief(self, need: NeedChild) -> Brief:
+        state = self._island.state
+        views = [
+            await self._peers.recorder.parent_view(
+                parent, state.search, self._island.setup.k, EVIDENCE_LIMIT
+            )
+            for parent in await self._measured(need.parents)
+        ]
+        lineage = self._island.lineage
+        return Brief(
+            island=self.name,
+            round=need.round,
+            parents=tuple(views),
+            snapshot=build_snapshot(
+                lineage,
+                parent=need.parents[0],
+                island=self.name,
+                tasks=state.search,
+                patches=await self._patches(need.parents[0]),
+                memory=self._island.setup.strategy.memory,
+            ),
+            seed=need.seed,
+            niche=state.niche,
+            error=need.error,
+            forbidden_digests=frozenset(n.harness for n in lineage if n.harness),
+        )
+
+    async def _measured(self, parents: Sequence[str]) -> Sequence[str]:
+        """Parents, once a donor's attempts on this island's search set are on record too."""
+        for donor in parents[1:]:
+            await self._peers.dispatcher.evaluate(
+                EvaluationRequest(
+                    island=self.name,
+                    candidate=donor,
+                    harness=await self._peers.recorder.get_harness(donor),
+                    split="search",
+                    tasks=self._island.state.search,
+                    k=self._island.setup.k,
+                    reservation=self._promise(),
+                )
+            )
+        return parents
+
+    async def _patches(self, parent: str) -> Mapping[str, str]:
+        """Patches along the path from the seed to the parent, by child."""
+        path = self._island.lineage.path_from_seed(parent)
+        trees = [await self._peers.recorder.get_harness(candidate) for candidate in path]
+        return {
+            child: patch_between(before.tree, after.tree)
+            for child, before, after in zip(path[1:], trees, trees[1:], strict=True)
+        }
+
+
+class Bench:
+    """What a mutator may do (`Workshop`): smoke tests, a sandboxed shell, its own model."""
+
+    def __init__(self, peers: Peers, caller: ModelCaller, scope: str) -> None:
+        self._peers = peers
+        self._caller = caller
+        self._scope = scope
+        self._exchanges: list[Exchange] = []
+        self.usage = Usage()
+
+    async def smoke(self, tree: FileTree) -> str:
+        """ "" if the tree is a valid harness whose smoke test passes, else the error."""
+        try:
+            harness = Harness.from_tree(tree, "the child")
+        except HarnessError as error:
+            return str(error)
+        return await self._peers.dispatcher.smoke(harness)
+
+    async def complete(self, messages: Sequence[Mapping[str, object]]) -> tuple[str, Usage]:
+        """One call to the mutator's model; its exchange is kept for the record."""
+        text, usage, exchanges = await self._caller(self._scope, messages)
+        self._exchanges.extend(exchanges)
+        self.usage = self.usage + usage
+        return text, usage
+
+    async def shell(self, tree: FileTree, command: str, timeout_s: float) -> tuple[Exit, FileTree]:
+        """A command in a sandboxed copy of the tree."""
+        return await self._peers.dispatcher.shell(tree, command, timeout_s)
+
+    async def keep(self) -> None:
+        """Put the session on record, so that a replay can answer it."""
+        if self._exchanges:
+            await self._peers.recorder.put_session(self._scope, self._exchanges)
+            self._exchanges = []

@@ -1,0 +1,221 @@
+"""The pieces as Ray actors: one recorder, dispatcher and conductor, a host per node, the islands.
+
+The recorder, dispatcher and conductor stand on the driver's node, where the run directory is; a
+host stands on every node; islands are spread. Each actor is the plain class of its module: what
+Ray adds is a process, an address and a death.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+import ray
+from ray.exceptions import RayActorError, RayTaskError, WorkerCrashedError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from milo.core.attempt import AttemptKey
+from milo.core.errors import ClusterError
+from milo.core.harness import Harness
+from milo.core.ports import AttemptResult, Exit
+from milo.core.task import Task
+from milo.core.tree import FileTree
+from milo.runtime.cluster import HOST_CPUS, Node, check_placement, connect, living_nodes
+from milo.runtime.conductor import Conductor
+from milo.runtime.dispatch import Dispatcher
+from milo.runtime.founding import Ticket, run_island
+from milo.runtime.host import Host, HostInfo
+from milo.runtime.island_shell import Pace
+from milo.runtime.parts import (
+    ConductorPort,
+    DispatcherPort,
+    Parts,
+    PeerLost,
+    Peers,
+    RecorderPort,
+)
+from milo.runtime.recorder import Recorder
+
+CONCURRENCY = 5000
+REFS_KEPT = 512
+CLOSE_S = 10.0
+
+
+class Remote:
+    """An actor's async methods as plain async methods; errors arrive as they were raised.
+
+    Raises `PeerLost` when the actor is dead or dies during the call.
+    """
+
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        """Any public method of the actor."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        method = getattr(self._actor, name)
+
+        async def call(*args: object, **kwargs: object) -> Any:
+            return await answer(method.remote(*args, **kwargs))
+
+        return call
+
+
+async def answer(reference: Any) -> Any:
+    """The result behind an object reference, with Ray's wrapping of errors taken off."""
+    try:
+        return await reference
+    except RayTaskError as error:
+        cause = error.cause
+        raise (cause if isinstance(cause, BaseException) else error) from None
+    except (RayActorError, WorkerCrashedError) as error:
+        raise PeerLost(str(error).split("\n", 1)[0]) from None
+
+
+class RayHost:
+    """A host actor as the dispatcher sees it; harnesses and tasks travel once, by reference."""
+
+    def __init__(self, name: str, actor: Any) -> None:
+        self.name = name
+        self._actor = actor
+        self._refs: dict[str, Any] = {}
+
+    def _ref(self, digest: str, value: object) -> Any:
+        if digest not in self._refs:
+            if len(self._refs) >= REFS_KEPT:
+                self._refs.pop(next(iter(self._refs)))
+            self._refs[digest] = ray.put(value)
+        return self._refs[digest]
+
+    async def run(self, key: AttemptKey, harness: Harness, task: Task) -> AttemptResult:
+        """One attempt."""
+        references = (self._ref(key.harness, harness), self._ref(key.task_digest, task))
+        return cast(AttemptResult, await answer(self._actor.run.remote(key, *references)))
+
+    async def smoke(self, harness: Harness) -> str:
+        """ "" or the error of the smoke test."""
+        return cast(str, await answer(self._actor.smoke.remote(harness)))
+
+    async def shell(self, tree: FileTree, command: str, timeout_s: float) -> tuple[Exit, FileTree]:
+        """A command in a copy of a tree."""
+        reference = self._actor.shell.remote(tree, command, timeout_s)
+        return cast(tuple[Exit, FileTree], await answer(reference))
+
+
+class IslandActor:
+    """An island's process."""
+
+    async def run(self, parts: Parts, peers: Peers, ticket: Ticket, pace: Pace) -> str:
+        """To the island's end."""
+        return await run_island(parts, peers, ticket, pace)
+
+
+def _actor(cls: type, **options: object) -> Any:
+    return ray.remote(cls).options(max_concurrency=CONCURRENCY, **options)
+
+
+def _on(node_id: str) -> NodeAffinitySchedulingStrategy:
+    return NodeAffinitySchedulingStrategy(node_id, soft=False)
+
+
+class RayStage:
+    """Implements `Stage` on a Ray cluster."""
+
+    peers: Peers
+    hosts: tuple[HostInfo, ...] = ()
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._owns_ray = False
+        self._open = False
+        self._actors: list[Any] = []
+        self._host_actors: dict[str, Any] = {}
+        self._recorder: Any = None
+        self._dispatcher: Any = None
+
+    async def open(self) -> None:
+        """Connect, check, and bring the actors up in order."""
+        plan = self._parts.plan
+        self._owns_ray = connect(plan.cluster)
+        self._open = True
+        check_placement(plan.cluster)
+        home = _on(ray.get_runtime_context().get_node_id())
+        started = [await self._start_host(node) for node in living_nodes()]
+        self.hosts = tuple(info for info, _ in started)
+        model = self._one_model()
+        self._recorder = _actor(Recorder, num_cpus=0, scheduling_strategy=home).remote(
+            self._parts, model
+        )
+        recorder = cast(RecorderPort, Remote(self._recorder))
+        await recorder.watch(-1, 0.0)
+        self._dispatcher = _actor(Dispatcher, num_cpus=0, scheduling_strategy=home).remote(
+            self._parts.suite(), recorder, model, retries=plan.cluster.attempt_retries
+        )
+        for _, host in started:
+            await answer(self._dispatcher.add_host.remote(host, plan.cluster.slots))
+        conductor = _actor(Conductor, num_cpus=0, scheduling_strategy=home).remote(
+            self._parts, recorder
+        )
+        self._actors += [self._recorder, self._dispatcher, conductor]
+        self.peers = Peers(
+            recorder=recorder,
+            dispatcher=cast(DispatcherPort, Remote(self._dispatcher)),
+            conductor=cast(ConductorPort, Remote(conductor)),
+        )
+
+    async def _start_host(self, node: Node) -> tuple[HostInfo, RayHost]:
+        actor = _actor(Host, num_cpus=HOST_CPUS, scheduling_strategy=_on(node.node_id)).remote(
+            node.name, self._parts
+        )
+        self._host_actors[node.name] = actor
+        info = cast(HostInfo, await answer(actor.start.remote()))
+        return info, RayHost(node.name, actor)
+
+    def _one_model(self) -> str:
+        models = sorted({info.model for info in self.hosts})
+        if len(models) != 1:
+            raise ClusterError(f"the hosts pin different models: {', '.join(models) or 'none'}")
+        return models[0]
+
+    def start_island(self, ticket: Ticket, pace: Pace) -> asyncio.Task[str]:
+        """An island in its own actor; cancelling the task kills the actor."""
+        return asyncio.create_task(self._run_island(ticket, pace))
+
+    async def _run_island(self, ticket: Ticket, pace: Pace) -> str:
+        actor = _actor(IslandActor, num_cpus=0, scheduling_strategy="SPREAD").remote()
+        try:
+            reference = actor.run.remote(self._parts, self.peers, ticket, pace)
+            return cast(str, await answer(reference))
+        finally:
+            ray.kill(actor)
+
+    async def tend(self) -> None:
+        """Give every living node a host, once the dispatcher has lost the one it had."""
+        names = set(await answer(self._dispatcher.hosts.remote()))
+        for node in living_nodes():
+            if node.name not in names:
+                try:
+                    _, host = await self._start_host(node)
+                except PeerLost:
+                    continue  # the node died meanwhile; the next tick looks again
+                slots = self._parts.plan.cluster.slots
+                await answer(self._dispatcher.add_host.remote(host, slots))
+
+    async def close(self) -> None:
+        """Close hosts and recorder in order, kill what is left, stop Ray if we started it."""
+        if not self._open:
+            return
+        self._open = False
+        closing = [actor.close.remote() for actor in self._host_actors.values()]
+        if self._recorder is not None:
+            closing.append(self._recorder.close.remote())
+        for reference in closing:
+            with contextlib.suppress(PeerLost, TimeoutError):
+                await asyncio.wait_for(answer(reference), CLOSE_S)
+        for actor in (*self._host_actors.values(), *self._actors):
+            ray.kill(actor)
+        if self._owns_ray:
+            ray.shutdown()

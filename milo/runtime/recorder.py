@@ -1,0 +1,228 @@
+"""The recorder: the one owner of the run directory, the ledger and the event bus.
+
+Everything that must survive goes through it; the bus is the tail of the journal, so whoever
+follows it sees exactly what a later resume will see.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from milo.core.attempt import AttemptKey, Outcome, Usage
+from milo.core.budget import Ledger, Spend
+from milo.core.events import (
+    CandidateJudged,
+    CandidateProposed,
+    CandidateScored,
+    Consulted,
+    Event,
+    IslandFounded,
+    MoveApplied,
+    Record,
+)
+from milo.core.evidence import Evidence, Exchange, ParentView, Trace
+from milo.core.harness import Harness
+from milo.core.moves import Graft, Move
+from milo.core.population import Population
+from milo.core.ports import AttemptResult
+from milo.core.task import Suite
+from milo.runtime.parts import Parts, Records
+
+
+class Recorder:
+    """Implements `RecorderPort` on one event loop; concurrency is by interleaving only."""
+
+    def __init__(self, parts: Parts, model: str = "") -> None:
+        self._records: Records = parts.open_records()
+        self._suite: Suite = parts.suite()
+        self._model = model
+        self._journal: list[Record] = list(self._records.records())
+        self._population = Population.of(self._journal)
+        self._news = asyncio.Event()
+        self._ledger = Ledger(parts.plan.budget)
+        self._charge_the_past()
+
+    def _charge_the_past(self) -> None:
+        attempts, usage = self._records.spent_by_attempts()
+        self._ledger.settle("", "target", Spend.of(usage, attempts=attempts))
+        for node in self._population.lineage:
+            self._ledger.settle("", "mutator", Spend.of(node.usage))
+        for consulted in self._population.consultations:
+            self._ledger.settle("", "orchestrator", Spend.of(consulted.usage))
+
+    async def set_model(self, model: str) -> None:
+        """The pinned model's name, as attempt keys carry it; known once a host is up."""
+        self._model = model
+
+    async def claim(self, shard: str) -> int:
+        """A new epoch for a shard."""
+        return self._records.claim(shard)
+
+    async def append(self, shard: str, epoch: int, events: Sequence[Event]) -> None:
+        """Append to the journal, fold, and wake whoever watches."""
+        if not events:
+            return
+        for record in self._records.append(shard, epoch, events):
+            self._journal.append(record)
+            self._population.apply(record.event)
+            self._charge(record.event)
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+    def _charge(self, event: Event) -> None:
+        if isinstance(event, CandidateProposed):
+            self._ledger.settle("", "mutator", Spend.of(event.usage))
+        elif isinstance(event, Consulted):
+            self._ledger.settle("", "orchestrator", Spend.of(event.usage))
+
+    async def watch(self, after_seq: int, timeout_s: float) -> Sequence[Record]:
+        """Records after a sequence number; unblocked by the next append or by the time-out."""
+        fresh = self._after(after_seq)
+        if not fresh and timeout_s > 0:
+            try:
+                await asyncio.wait_for(self._news.wait(), timeout_s)
+            except TimeoutError:
+                return ()
+            fresh = self._after(after_seq)
+        return fresh
+
+    def _after(self, seq: int) -> Sequence[Record]:
+        start = len(self._journal)
+        while start and self._journal[start - 1].seq > seq:
+            start -= 1
+        return self._journal[start:]
+
+    async def island_events(self, island: str) -> tuple[Sequence[Event], Sequence[Event]]:
+        """Own events in order, and the history of foreign candidates that they refer to."""
+        own = [r.event for r in self._journal if r.shard == island]
+        wanted: set[str] = set()
+        for event in own:
+            if isinstance(event, CandidateProposed):
+                wanted.update(event.parents)
+            elif isinstance(event, IslandFounded):
+                wanted.update((event.root, *event.members))
+            elif isinstance(event, MoveApplied) and isinstance(event.move, Graft):
+                wanted.add(event.move.donor_candidate)
+        made = {e.candidate for e in own if isinstance(e, CandidateProposed)}
+        foreign = await self.history(sorted(wanted - made))
+        return own, [e for e in foreign if getattr(e, "island", "") != island]
+
+    async def history(self, candidates: Sequence[str]) -> Sequence[Event]:
+        """The events that made candidates and their ancestors, in journal order."""
+        known = [c for c in candidates if c in self._population.lineage]
+        wanted = set(self._population.history_of(known))
+        kinds = (CandidateProposed, CandidateScored, CandidateJudged)
+        return [
+            r.event
+            for r in self._journal
+            if isinstance(r.event, kinds) and r.event.candidate in wanted
+        ]
+
+    async def pending_moves(self, island: str) -> tuple[Move, ...]:
+        """Moves that wait for this island's next round."""
+        return self._population.pending_moves(island)
+
+    async def known(self, keys: Sequence[AttemptKey]) -> Mapping[AttemptKey, Outcome]:
+        """Valid outcomes on record."""
+        return self._records.lookup(keys)
+
+    async def record(self, results: Sequence[AttemptResult], reservations: Sequence[str]) -> None:
+        """Traces first, then the outcomes that name them, then the ledger."""
+        outcomes = [stored_outcome(self._records, result) for result in results]
+        self._records.append_attempts(outcomes)
+        for outcome, reservation in zip(outcomes, reservations, strict=True):
+            self._ledger.draw(reservation, "target", Spend.of(outcome.usage, attempts=1))
+
+    async def put_harness(
+        self, candidate: str, harness: Harness, parents: Sequence[str], message: str
+    ) -> None:
+        """Commit a candidate."""
+        self._records.put_harness(candidate, harness, parents, message)
+
+    async def get_harness(self, candidate: str) -> Harness:
+        """A candidate's harness."""
+        return self._records.get_harness(candidate)
+
+    async def parent_view(
+        self, candidate: str, tasks: Sequence[str], k: int, limit: int
+    ) -> ParentView:
+        """A parent with its evidence, failures first; search-split material only."""
+        allowed = set(self._suite.splits.search)
+        node = self._population.lineage[candidate]
+        keys = [
+            attempt_key(node.harness, self._suite, task, self._model, index)
+            for task in tasks
+            if task in allowed
+            for index in range(k)
+        ]
+        found = self._records.lookup(keys)
+        outcomes = sorted(
+            (found[key] for key in keys if key in found),
+            key=lambda o: (o.resolved, o.key.task, o.key.index),
+        )
+        evaluation = node.evaluation("search")
+        return ParentView(
+            candidate=candidate,
+            harness=self._records.get_harness(candidate),
+            scores={task: evaluation[task] for task in tasks if task in evaluation},
+            evidence=tuple(self._evidence(outcome) for outcome in outcomes[:limit]),
+        )
+
+    def _evidence(self, outcome: Outcome) -> Evidence:
+        task = self._suite.tasks[outcome.key.task]
+        trace = self._records.get_trace(outcome.trace) if outcome.trace else Trace()
+        return Evidence(
+            instruction=task.instruction,
+            family=task.family,
+            outcome=outcome,
+            trace=Trace(
+                exchanges=trace.exchanges,
+                stdout=trace.stdout,
+                stderr=trace.stderr,
+                exit_code=trace.exit_code,
+                changed=trace.changed,
+                report=trace.report,
+            ),
+            workspace_files=tuple(task.workspace),
+        )
+
+    async def put_session(self, scope: str, exchanges: Sequence[Exchange]) -> None:
+        """Keep a session's model calls."""
+        self._records.put_session(scope, Trace(exchanges=tuple(exchanges)))
+
+    async def reserve(self, name: str, amount: Spend) -> None:
+        """Promise; raises `BudgetExceeded`."""
+        self._ledger.reserve(name, amount)
+
+    async def settle(self, name: str, role: str, usage: Usage) -> None:
+        """Close a promise."""
+        self._ledger.settle(name, role, Spend.of(usage))
+
+    async def spend(self) -> Mapping[str, Spend]:
+        """Spent so far, by role."""
+        return dict(self._ledger.spent)
+
+    async def close(self) -> None:
+        """Flush and release the run directory."""
+        self._records.close()
+
+
+def stored_outcome(records: Records, result: AttemptResult) -> Outcome:
+    """The outcome with its trace stored and named."""
+    return replace(result.outcome, trace=records.put_trace(result.trace))
+
+
+def attempt_key(
+    harness: str, suite: Suite, task: str, model: str, index: int, replicate: int = 0
+) -> AttemptKey:
+    """The key of one attempt of a harness (content hash) on a task of the suite."""
+    return AttemptKey(
+        harness=harness,
+        task=task,
+        task_digest=suite.tasks[task].digest,
+        model=model,
+        index=index,
+        replicate=replicate,
+    )
