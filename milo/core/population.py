@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from milo.core.events import (
@@ -66,13 +67,17 @@ class Population:
 
     def pending_moves(self, island: str) -> tuple[Move, ...]:
         """Moves on record that touch this island and have not yet taken effect on it."""
-        applied = [move for where, _, move in self.topology.moves if where == island]
+        applied = Counter(move for where, _, move in self.topology.moves if where == island)
         founded_after = self._moves_before_founding(island)
         pending = []
         for consulted in self.consultations[founded_after:]:
             for move in consulted.consultation.moves:
                 touched = islands_touched(move)
-                if (touched is None or island in touched) and move not in applied:
+                if touched is not None and island not in touched:
+                    continue
+                if applied[move]:
+                    applied[move] -= 1
+                else:
                     pending.append(move)
         return tuple(pending)
 

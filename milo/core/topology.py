@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from milo.core.errors import RecordError
 from milo.core.events import (
     CandidateJudged,
+    CandidateProposed,
     Event,
     FrameFixed,
     IslandClosed,
@@ -62,6 +63,8 @@ class Topology:
         match event:
             case IslandFounded():
                 self._found(event)
+            case CandidateProposed() if len(event.parents) > 1:
+                self._set(event.island, pending_graft="")
             case CandidateJudged() if event.verdict.is_member:
                 self._join(event)
             case FrameFixed():

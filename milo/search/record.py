@@ -1,0 +1,182 @@
+"""What an island knows: the fold of its shard, foreign candidates learnt, other islands' seeds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from milo.core.events import (
+    CandidateJudged,
+    CandidateProposed,
+    CandidateScored,
+    Event,
+    FrameFixed,
+    RoundEnded,
+)
+from milo.core.fitness import Evaluation, Fitness, TaskScore, fitness_on, missing_tasks
+from milo.core.lineage import Lineage, Node
+from milo.core.topology import IslandState, Topology
+from milo.search.needs import IslandSetup
+
+MAX_ASKS = 3
+"""Times an incomplete evaluation is asked for before the candidate is left as it is."""
+
+
+class IslandRecord:
+    """The state behind an island. `apply` is for its own events, `learn` for other shards'.
+
+    `begun` says whether the round after the last finished one has started. Scores of other
+    islands' seeds (visitors) are kept in memory only: they fix the cost scales and no more.
+    """
+
+    def __init__(self, setup: IslandSetup) -> None:
+        self.setup = setup
+        self.lineage = Lineage()
+        self.topology = Topology()
+        self.begun = False
+        self._own: list[str] = []
+        self._seeds = {seed.candidate: seed.harness for seed in setup.seeds}
+        self._visitors: dict[str, dict[str, TaskScore]] = {}
+        self._incomplete: Counter[tuple[str, str, int]] = Counter()
+        self._deferred: list[Event] = []
+
+    @property
+    def state(self) -> IslandState:
+        """The island as its shard tells it."""
+        return self.topology[self.setup.island]
+
+    # --- folding ------------------------------------------------------------------------------
+
+    def apply(self, event: Event) -> None:
+        """Fold one of the island's own events in."""
+        if isinstance(event, CandidateProposed):
+            self._retry_deferred()
+        self.lineage.apply(event)
+        self.topology.apply(event, self.lineage)
+        match event:
+            case RoundEnded():
+                self.begun = False
+            case CandidateProposed():
+                self._own.append(event.candidate)
+                self.begun = True
+            case CandidateScored():
+                self._count(event.candidate, event.split, event.missing)
+                self.begun = True
+            case FrameFixed():
+                self.begun = True
+            case _:
+                pass
+
+    def learn(self, events: Iterable[Event]) -> None:
+        """Import other shards' candidates; what has an unknown candidate or parent waits."""
+        self._deferred.extend(
+            event
+            for event in events
+            if isinstance(event, CandidateProposed | CandidateScored | CandidateJudged)
+            and event.island != self.setup.island
+        )
+        self._retry_deferred()
+
+    def visit(self, candidate: str, scores: Evaluation, missing: Sequence[str]) -> None:
+        """Keep the search scores of another island's seed."""
+        self._visitors.setdefault(candidate, {}).update(scores)
+        self._count(candidate, "search", missing)
+
+    def _retry_deferred(self) -> None:
+        if self._deferred:
+            self._deferred = [event for event in self._deferred if not self._learn(event)]
+
+    def _learn(self, event: Event) -> bool:
+        """Fold a foreign event in if all it names is known."""
+        match event:
+            case CandidateProposed():
+                if event.candidate in self.lineage:
+                    return True
+                if any(parent not in self.lineage for parent in event.parents):
+                    return False
+            case CandidateScored() | CandidateJudged():
+                if event.candidate not in self.lineage:
+                    return False
+        self.lineage.apply(event)
+        return True
+
+    def _count(self, candidate: str, split: str, missing: Sequence[str]) -> None:
+        if missing:
+            self._incomplete[candidate, split, self.state.epoch] += 1
+
+    # --- reading ------------------------------------------------------------------------------
+
+    def current(self) -> Node | None:
+        """The island's candidate of the round under way, if it is proposed."""
+        if not self._own:
+            return None
+        node = self.lineage[self._own[-1]]
+        return node if node.round == self.state.round + 1 else None
+
+    def next_id(self) -> str:
+        """The id of the island's next proposal; a root seed is number 0."""
+        return f"{self.setup.island}.{len(self._own) + bool(self.state.source)}"
+
+    def is_visitor(self, candidate: str) -> bool:
+        """Whether it is another island's seed."""
+        return candidate in self._seeds and candidate != self.state.root
+
+    def search_scores(self, candidate: str) -> Evaluation:
+        """The scores that the frame and admission go by."""
+        if self.is_visitor(candidate):
+            return self._visitors.get(candidate, {})
+        return self.lineage[candidate].evaluation("search")
+
+    def lacking(self, candidate: str, split: str, tasks: Sequence[str]) -> tuple[str, ...]:
+        """Tasks still to be asked for; none once the evaluation has been asked for enough."""
+        if self._incomplete[candidate, split, self.state.epoch] >= MAX_ASKS:
+            return ()
+        if split == "search":
+            return missing_tasks(self.search_scores(candidate), tasks)
+        return missing_tasks(self.lineage[candidate].evaluation(split), tasks)
+
+    def to_frame(self) -> Mapping[str, str]:
+        """Candidates (with harness digests) to be scored before the frame is fixed."""
+        state = self.state
+        members = {m: self.lineage[m].harness for m in (state.root, *state.members)}
+        return {**self._seeds, **members}
+
+    def own_seed(self) -> str:
+        """The seed at the foot of the island's root; the root itself unless speciated."""
+        return self.lineage.path_from_seed(self.state.root)[0]
+
+    def seed_fitness(self) -> list[Fitness]:
+        """Every seed's fitness, over those search tasks that it has a valid attempt on."""
+        found = [self.measured_fitness(seed) for seed in self._seeds]
+        return [fitness for fitness in found if fitness is not None]
+
+    def measured_fitness(self, candidate: str) -> Fitness | None:
+        """Search fitness over the current tasks it has a valid attempt on; None without any."""
+        scores = self.search_scores(candidate)
+        tasks = [task for task in self.state.search if task in scores]
+        return fitness_on(scores, tasks) if tasks else None
+
+    def scored_members(self) -> tuple[str, ...]:
+        """Members measured on the whole current search set."""
+        state = self.state
+        return tuple(
+            m
+            for m in state.members
+            if not missing_tasks(self.lineage[m].evaluation("search"), state.search)
+        )
+
+    def validation_accuracy(self, candidate: str) -> float | None:
+        """Accuracy on the validation split, or None where incomplete."""
+        fitness = self.lineage[candidate].fitness("validation", self.setup.validation)
+        return fitness.accuracy if fitness else None
+
+    def relatives(self) -> Iterable[Node]:
+        """Candidates the island made, its members, and the ancestors of both."""
+        frontier = [*self._own, *self.state.members]
+        seen = set(frontier)
+        while frontier:
+            node = self.lineage[frontier.pop(0)]
+            yield node
+            fresh = [parent for parent in node.parents if parent not in seen]
+            seen.update(fresh)
+            frontier.extend(fresh)
