@@ -12,6 +12,7 @@
     ├── BudgetExceeded       a reservation that a limit refuses
     ├── RecordError          a record on disk that cannot be trusted
     │   └── StaleWriter      a replaced actor tried to write its old shard
+    ├── DiskFull             no room for a record; what is on disk stays consistent
     └── MoveRefused          an impossible or repeated orchestrator move
 
 A harness's own failures are never exceptions: they are `Status` values of an attempt.
@@ -76,6 +77,10 @@ class RecordError(MiloError):
 
 class StaleWriter(RecordError):
     """A writer with an old epoch was refused; a newer owner holds the shard."""
+
+
+class DiskFull(MiloError):
+    """A record could not be written for want of space; nothing written before it was harmed."""
 
 
 class MoveRefused(MiloError):

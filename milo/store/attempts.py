@@ -1,0 +1,210 @@
+"""Every attempt's outcome, recorded once: durable at once, compacted to Parquet, found by key.
+
+New outcomes go to `pending.jsonl`, each under the number of the part it is meant for; when there
+are enough they become that part, which appears by a rename. Lines meant for a part that exists
+are therefore already in it, whenever the writer died.
+
+Of one key a valid outcome is final. An infrastructure outcome is replaced by whatever comes
+next; its usage stays spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from milo.core.attempt import AttemptKey, Outcome, Usage
+from milo.core.errors import RecordError
+from milo.store.attempt_rows import schema, to_parquet, to_table
+from milo.store.codec import decode, encode
+from milo.store.files import AppendFile, Disk, write_atomic
+from milo.store.key_index import hash_keys
+from milo.store.lines import LineReader, seal, torn_warning
+from milo.store.parts import Parts
+
+PART_ROWS = 20_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PendingRow:
+    """One line of `pending.jsonl`: an outcome and the part that it will be in."""
+
+    part: int
+    outcome: Outcome
+
+
+class AttemptTable:
+    """The attempts of one run. One owner writes; readers see what was there when they opened."""
+
+    def __init__(self, folder: Path, disk: Disk | None, part_rows: int = PART_ROWS) -> None:
+        """With a disk, own the table for writing; without one, read it. See `own` and `read`."""
+        self._disk = disk
+        self._part_rows = part_rows
+        # Before the parts: a writer that compacts in between moves rows from here to there.
+        lines = LineReader(folder / "pending.jsonl")
+        rows = [decode(PendingRow, b.body, lines.where(b.number)) for b in lines]
+        self.warnings = torn_warning(lines.path, lines.torn)
+        self._parts = Parts(folder)
+        self._pending: list[Outcome] = []
+        self._newest: dict[AttemptKey, Outcome] = {}
+        self._live = self._parts.live_rows()
+        self._new_keys = 0
+        self._pending_spent = Usage()
+        self._take([row.outcome for row in rows if row.part > self._parts.count])
+        self._file = None if disk is None else AppendFile(lines.path, disk, keep=lines.end)
+        if self._file is not None and rows and not self._pending:
+            self._file.renew()
+
+    @classmethod
+    def read(cls, folder: Path) -> AttemptTable:
+        """Open for reading only; raises `RecordError` where the records are damaged."""
+        return cls(folder, None)
+
+    @classmethod
+    def own(cls, folder: Path, disk: Disk, part_rows: int = PART_ROWS) -> AttemptTable:
+        """Open for writing; the caller holds the run's lock."""
+        return cls(folder, disk, part_rows)
+
+    def append(self, outcomes: Sequence[Outcome]) -> tuple[Outcome, ...]:
+        """Record outcomes durably; those that were news, in order.
+
+        Ignored, since work is executed at least once: a second outcome for a key with a valid
+        one, and a repetition of an infrastructure outcome. Raises `DiskFull`; the call may then
+        be repeated.
+        """
+        if self._file is None or self._disk is None:
+            raise RecordError("these attempts were opened for reading only")
+        news = self._news(outcomes)
+        if news:
+            part = self._parts.count + 1
+            self._file.append(
+                b"".join(seal(encode(PendingRow(part=part, outcome=outcome))) for outcome in news)
+            )
+            self._take(news)
+        if len(self._pending) >= self._part_rows:
+            self.compact()
+        return tuple(news)
+
+    def compact(self) -> None:
+        """Turn everything pending into a part; nothing where nothing is."""
+        if self._file is None or self._disk is None:
+            raise RecordError("these attempts were opened for reading only")
+        if not self._pending:
+            return
+        number = self._parts.count + 1
+        write_atomic(self._parts.path(number), to_parquet(self._pending), self._disk)
+        self._parts.adopt(number)
+        self._pending, self._newest, self._live = [], {}, self._parts.live_rows()
+        self._new_keys, self._pending_spent = 0, Usage()
+        self._file.renew()
+
+    def lookup(self, keys: Iterable[AttemptKey]) -> dict[AttemptKey, Outcome]:
+        """The valid outcomes of the given keys; keys without one are left out."""
+        return {key: o for key, o in self.newest(keys).items() if o.is_valid}
+
+    def newest(self, keys: Iterable[AttemptKey]) -> dict[AttemptKey, Outcome]:
+        """The newest outcome of each key, valid or missing; unknown keys are left out."""
+        wanted = list(dict.fromkeys(keys))
+        found = {key: self._newest[key] for key in wanted if key in self._newest}
+        others = [key for key in wanted if key not in found]
+        for outcome in self._parts.outcomes(self._rows(others)):
+            found[outcome.key] = outcome
+        return {key: found[key] for key in wanted if key in found}
+
+    def of_harness(self, digest: str) -> tuple[Outcome, ...]:
+        """The newest outcome of every key of one harness, in the order of recording."""
+        rows = self._parts.rows_of_harness(digest)
+        live = rows[self._live[rows]]
+        pending = [o for o in self._newest.values() if o.key.harness == digest]
+        return (*self._parts.outcomes(live), *pending)
+
+    def harnesses(self, prefix: str = "") -> tuple[str, ...]:
+        """Digests of the harnesses with attempts that begin so, sorted."""
+        known = self._parts.harnesses() | {key.harness for key in self._newest}
+        return tuple(sorted(digest for digest in known if digest.startswith(prefix)))
+
+    def iter(self) -> Iterator[Outcome]:
+        """The newest outcome of every key, in the order of recording; memory stays bounded."""
+        rows = np.flatnonzero(self._live)
+        for start in range(0, len(rows), self._part_rows):
+            yield from self._parts.outcomes(rows[start : start + self._part_rows])
+        yield from self._newest.values()
+
+    def table(self) -> Any:
+        """The newest row of every key as one `pyarrow.Table` with the columns of `schema()`."""
+        tables = [part.cast(schema()) for part in self._parts.tables(self._live)]
+        return pa.concat_tables([*tables, to_table(list(self._newest.values()))])
+
+    @property
+    def count(self) -> int:
+        """Keys with an outcome, valid or missing."""
+        return len(self._parts.index) + self._new_keys
+
+    @property
+    def valid_count(self) -> int:
+        """Keys with a valid outcome."""
+        in_parts = int(np.count_nonzero(self._parts.index.valid))
+        return in_parts + sum(outcome.is_valid for outcome in self._newest.values())
+
+    def spent(self) -> Usage:
+        """What all attempts used, replaced ones included."""
+        return self._parts.spent + self._pending_spent
+
+    def close(self) -> None:
+        """Release the file; safe to call twice."""
+        if self._file is not None:
+            self._file.close()
+
+    def _news(self, outcomes: Sequence[Outcome]) -> list[Outcome]:
+        known = self.newest(self._missing_or_pending([outcome.key for outcome in outcomes]))
+        valid = self._valid_in_parts([outcome.key for outcome in outcomes])
+        news = []
+        for outcome in outcomes:
+            former = known.get(outcome.key)
+            is_final = former is not None and (former.is_valid or former == outcome)
+            if outcome.key not in valid and not is_final:
+                known[outcome.key] = outcome
+                news.append(outcome)
+        return news
+
+    def _valid_in_parts(self, keys: Sequence[AttemptKey]) -> set[AttemptKey]:
+        """Those of the keys that have a valid outcome in a part, told without reading any."""
+        at = self._parts.index.find(*hash_keys(keys))
+        return {k for k, i in zip(keys, at, strict=True) if i >= 0 and self._parts.index.valid[i]}
+
+    def _missing_or_pending(self, keys: Sequence[AttemptKey]) -> list[AttemptKey]:
+        valid = self._valid_in_parts(keys)
+        return [key for key in keys if key not in valid]
+
+    def _take(self, outcomes: Sequence[Outcome]) -> None:
+        """Add outcomes that are news to what is pending."""
+        keys = [outcome.key for outcome in outcomes]
+        in_parts = self._parts.index.find(*hash_keys(keys))
+        for outcome, at in zip(outcomes, in_parts, strict=True):
+            if at >= 0:
+                self._live[self._parts.index.row[at]] = False
+            elif outcome.key not in self._newest:
+                self._new_keys += 1
+            self._newest.pop(outcome.key, None)
+            self._newest[outcome.key] = outcome
+            self._pending.append(outcome)
+            self._pending_spent += outcome.usage
+
+    def _rows(self, keys: Sequence[AttemptKey]) -> Any:
+        at = self._parts.index.find(*hash_keys(keys))
+        return self._parts.index.row[at[at >= 0]].astype(np.int64)
+
+
+def read_table(path: Path) -> Any:
+    """All attempts of a run as one `pyarrow.Table`, for analysis.
+
+    `path` is a run directory or its `attempts` folder; the columns are those of
+    `attempt_rows.schema`, in the order of recording; only the newest row of each key is in it.
+    """
+    folder = path / "attempts" if (path / "attempts").is_dir() else path
+    return AttemptTable.read(folder).table()

@@ -1,0 +1,99 @@
+"""Reading a run, alive or dead, without owning it: for status, report and export."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from milo.core.events import Record
+from milo.core.population import Population
+from milo.store.attempts import AttemptTable
+from milo.store.codec import load_json
+from milo.store.harnesses import HarnessStore
+from milo.store.journal import JournalReader
+from milo.store.layout import RunPaths, read_facts
+from milo.store.lock import Owner, read_owner
+from milo.store.sessions import Sessions
+from milo.store.traces import TraceStore
+
+
+class RunReader:
+    """A run directory, read only; takes no lock and changes nothing.
+
+    While a writer is alive every call sees a consistent prefix: `records` and `population` what
+    the journal holds now, `attempts` and `sessions` what they held when first asked for (open
+    another reader to see more). Raises `RunError` where the directory is no run.
+    """
+
+    def __init__(self, path: Path) -> None:
+        facts = read_facts(path)
+        self.path = path
+        self.name = facts.name
+        self.created = facts.created
+        self._paths = RunPaths(path)
+        self._journal = JournalReader(self._paths.journal)
+
+    @cached_property
+    def plan(self) -> Mapping[str, object]:
+        """The resolved configuration, as data (`codec.decode_plan` types it)."""
+        data: Mapping[str, object] = load_json(self._paths.plan.read_bytes(), str(self._paths.plan))
+        return data
+
+    @cached_property
+    def attempts(self) -> AttemptTable:
+        """The attempts."""
+        return AttemptTable.read(self._paths.attempts)
+
+    @cached_property
+    def traces(self) -> TraceStore:
+        """The traces."""
+        return TraceStore(self._paths.traces)
+
+    @cached_property
+    def harnesses(self) -> HarnessStore:
+        """The harnesses."""
+        return HarnessStore(self._paths.harnesses)
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        """The model sessions that belong to no attempt."""
+        return Sessions(self._paths.sessions)
+
+    def records(self, from_seq: int = 0) -> Iterator[Record]:
+        """The journal from a number on."""
+        return self._journal.records(from_seq)
+
+    def population(self) -> Population:
+        """A new fold of the whole journal."""
+        return Population.of(self.records())
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the reads so far found unfinished: a record being written now, or torn by a kill."""
+        read = [self._journal.warnings]
+        read += [self.__dict__[n].warnings for n in ("attempts", "sessions") if n in self.__dict__]
+        return tuple(warning for warnings in read for warning in warnings)
+
+    def owner(self) -> Owner | None:
+        """The live process that writes the run, or None."""
+        owner = read_owner(self._paths.lock)
+        return owner if owner is not None and owner.is_alive else None
+
+    def close(self) -> None:
+        """End git's reading process; safe to call twice."""
+        if "harnesses" in self.__dict__:
+            self.harnesses.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
