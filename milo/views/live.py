@@ -105,8 +105,8 @@ class LiveView:
         )
 
     def _rounds(self) -> float:
-        """Rounds done, as the mean over the islands."""
-        done = [state.round + 1 for state in self._population.topology.islands.values()]
+        """Rounds done, as the mean over the islands; round 0 is the scoring of the seed."""
+        done = [max(0, state.round) for state in self._population.topology.islands.values()]
         return sum(done) / len(done) if done else 0.0
 
     def _fold(self, record: Record) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import compress
 from typing import Literal, NamedTuple
 
 from rich import box
@@ -79,34 +78,59 @@ def _of(amount: str, limit: object) -> str:
 
 
 class _Column(NamedTuple):
-    """A column of the islands table and the width from which on it is drawn."""
+    """A column of the islands table.
+
+    `rank` orders who leaves first where there is no room (the highest); `least` is the width to
+    which a column may shrink, 0 where it may not.
+    """
 
     name: str
     justify: Literal["left", "right"]
-    needed: int
+    rank: int
+    least: int = 0
 
 
+_GAP = 2  # one blank of padding, one of the box
 _COLUMNS = (
     _Column("island", "left", 0),
-    _Column("round", "right", MEDIUM),
-    _Column("mutator", "left", WIDE),
-    _Column("now", "left", 0),
-    _Column("attempts", "left", 0),
-    _Column("val %", "right", 0),
-    _Column("last verdict", "left", MEDIUM),
-    _Column("stall", "right", 0),
+    _Column("round", "right", 4),
+    _Column("mutator", "left", 6),
+    _Column("now", "left", 1, least=16),
+    _Column("attempts", "left", 2),
+    _Column("val %", "right", 1),
+    _Column("stall", "right", 3),
+    _Column("last verdict", "left", 5, least=18),
 )
 
 
 def draw_islands(rows: tuple[IslandRow, ...], patience: int, width: int) -> Table:
-    """One row per island; a narrow terminal loses the mutator, then round and verdict."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    shown = [column.needed <= width for column in _COLUMNS]
-    for column in compress(_COLUMNS, shown):
-        table.add_column(column.name, justify=column.justify, no_wrap=True, overflow="ellipsis")
-    for row in rows:
-        table.add_row(*compress(_cells(row, patience, width), shown))
+    """One row per island; a narrow terminal loses columns by their rank, never a row."""
+    cells = [_cells(row, patience, width) for row in rows]
+    widths = _widths([[len(row[i]) for row in cells] for i in range(len(_COLUMNS))], width)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    for place, size in widths.items():
+        column = _COLUMNS[place]
+        table.add_column(
+            column.name, justify=column.justify, width=size, no_wrap=True, overflow="ellipsis"
+        )
+    for row in cells:
+        table.add_row(*(row[place] for place in widths))
     return table
+
+
+def _widths(lengths: list[list[int]], width: int) -> dict[int, int]:
+    """The width of each column that is shown, by its place."""
+    natural = [max(len(c.name), *of) for c, of in zip(_COLUMNS, lengths, strict=True)]
+    least = [min(n, c.least or n) for c, n in zip(_COLUMNS, natural, strict=True)]
+    places = list(range(len(_COLUMNS)))
+    while len(places) > 1 and sum(least[p] + _GAP for p in places) > width:
+        places.remove(max(places, key=lambda place: _COLUMNS[place].rank))
+    room = width - sum(least[p] + _GAP for p in places)
+    widths = {}
+    for place in places:
+        widths[place] = min(natural[place], least[place] + max(0, room))
+        room -= widths[place] - least[place]
+    return widths
 
 
 def draw_work(work: Work, width: int) -> Text:
@@ -125,13 +149,13 @@ def _cells(row: IslandRow, patience: int, width: int) -> tuple[Text, ...]:
     stalled = state.stall >= patience
     return (
         Text(text.shorten(state.island, 14), style="bold"),
-        Text(str(state.round + 1)),
+        Text(str(max(0, state.round))),
         Text(text.shorten(state.mutator, 14)),
         Text(_now(row)),
         Text(_attempts(row.work, 8 if width >= WIDE else 5), style="cyan"),
-        Text(text.percent(state.best_validation) if state.best_validation else text.DASH),
-        _verdict(row.verdict, 30 if width >= WIDE else 18),
+        Text(text.percent(state.best_validation if state.round >= 0 else None)),
         Text(f"{state.stall}/{patience}", style="red" if stalled else ""),
+        _verdict(row.verdict, width),
     )
 
 
@@ -141,7 +165,7 @@ def _now(row: IslandRow) -> str:
     if row.work is None:
         return str(Doing.WAITING)
     parent = row.work.parent or _parents(row)
-    lineage = f"{parent} → {row.work.candidate}" if parent else row.work.candidate
+    lineage = " → ".join(name for name in (parent, row.work.candidate) if name)
     return f"{row.work.doing} {lineage}".strip()
 
 

@@ -12,7 +12,7 @@ from milo.core.events import Record
 
 
 class Doing(StrEnum):
-    """What an island, or the run as a whole, is doing now."""
+    """The usual words for what an island, or the run as a whole, is doing now."""
 
     SCORING_SEED = "scoring seed"
     MUTATING = "mutating"
@@ -28,11 +28,11 @@ class Doing(StrEnum):
 class Work:
     """One piece of work under way: `done` of the `wanted` attempts that it takes in all.
 
-    Attempts already on record count as done, so that a bar shows work that is left and not work
-    that is queued.
+    `doing` is one of `Doing` or other words. Attempts already on record count as done, so that a
+    bar shows work that is left and not work that is queued.
     """
 
-    doing: Doing
+    doing: str
     candidate: str = ""
     parent: str = ""
     done: int = 0

@@ -1,0 +1,125 @@
+"""The report for readers: on a terminal of any width, and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from milo.views.report import Report
+from milo.views.sections import Section, TableOf, sections_of
+
+NARROW = 90
+
+
+def print_report(report: Report, console: Console) -> None:
+    """Print the report; a narrow terminal gets fewer columns, never fewer rows."""
+    console.print()
+    console.print(Text(report.headline, style="bold green" if _is_success(report) else "bold"))
+    console.print(Text(_facts(report), style="dim"))
+    for section in sections_of(report):
+        console.print()
+        console.print(Text(section.title, style="bold yellow" if section.is_warning else "bold"))
+        _print_section(section, console)
+
+
+def _print_section(section: Section, console: Console) -> None:
+    for line in section.lines:
+        console.print(_hanging(line, console.width))
+    if section.table is not None:
+        console.print(_rich_table(section.table, console.width))
+    for command in section.code:
+        console.print(Text(f"  {command}", style="cyan"), soft_wrap=True)
+
+
+def _hanging(line: str, width: int) -> Table:
+    """A line whose continuation keeps the indentation of its beginning."""
+    body = line.lstrip(" ")
+    grid = Table.grid(padding=0)
+    grid.add_column(width=min(len(line) - len(body), max(0, width - 20)))
+    grid.add_column(overflow="fold")
+    grid.add_row("", Text(body))
+    return grid
+
+
+def _rich_table(table: TableOf, width: int) -> Table:
+    drawn = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    shown = [i for i, c in enumerate(table.columns) if c.vital or width >= NARROW]
+    for place in shown:
+        column = table.columns[place]
+        drawn.add_column(column.name, justify="right" if column.number else "left", overflow="fold")
+    for row in table.rows:
+        drawn.add_row(*(Text(row[place]) for place in shown))
+    return drawn
+
+
+def report_markdown(report: Report) -> str:
+    """The report as one Markdown page."""
+    lines = [f"# {report.name or 'Run'}", "", f"**{_escaped(report.headline)}**", ""]
+    lines += [_escaped(_facts(report)), ""]
+    for section in sections_of(report):
+        lines += [f"## {section.title}", "", *_markdown_section(section)]
+    patches = [(step.candidate, step.patch) for step in report.path if step.patch]
+    if patches:
+        lines += ["## Patches", ""]
+    for candidate, patch in patches:
+        fence = _fence(patch)
+        lines += [f"### {candidate}", "", f"{fence}diff", patch.rstrip("\n"), fence, ""]
+    return "\n".join(lines)
+
+
+def _markdown_section(section: Section) -> Iterator[str]:
+    for line in section.lines:
+        body = line.lstrip(" ")
+        yield f"{'  ' if body != line else ''}- {_escaped(body)}"
+    if section.lines:
+        yield ""
+    if section.table is not None:
+        yield from _markdown_table(section.table)
+        yield ""
+    if section.code:
+        yield from ("```", *section.code, "```", "")
+
+
+def _markdown_table(table: TableOf) -> Iterator[str]:
+    yield _row(column.name for column in table.columns)
+    yield _row("---:" if column.number else "---" for column in table.columns)
+    for row in table.rows:
+        yield _row(_escaped(cell) for cell in row)
+
+
+def _row(cells: Iterator[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _escaped(words: str) -> str:
+    """Text that a mutator or a user wrote must not turn into markup or break a table."""
+    line = " ".join(words.split())
+    for sign in "\\`*_|<>[]":
+        line = line.replace(sign, f"\\{sign}")
+    return line
+
+
+def _fence(code: str) -> str:
+    """A fence longer than any run of backticks inside."""
+    fence = "```"
+    while fence in code:
+        fence += "`"
+    return fence
+
+
+def _facts(report: Report) -> str:
+    parts = [f"model {report.model}"]
+    if report.winner:
+        parts.append(f"winner {report.winner} by rule {report.rule}")
+    parts.append(f"ended: {report.ended}" if report.ended else "not ended")
+    return "; ".join(parts)
+
+
+def _is_success(report: Report) -> bool:
+    """Whether the headline may be green: a searched child, better with its interval above 0."""
+    judged = report.test if report.test.difference is not None else report.validation
+    return report.searched and bool(report.path) and judged.is_established

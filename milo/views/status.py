@@ -1,0 +1,240 @@
+"""What `status` says of a run, from its records alone, while it goes on and after it died."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from milo.core.attempt import Outcome, Usage
+from milo.core.events import Record, Verdict
+from milo.core.fitness import Fitness
+from milo.core.population import Population
+from milo.core.topology import IslandState
+from milo.views import text
+from milo.views.spending import Coverage, MomentsFold, spend_by_role, split_of_tasks, tally
+from milo.views.view import Progress
+
+
+class RunState(StrEnum):
+    """Where a run stands."""
+
+    NOT_STARTED = "not started"
+    RUNNING = "running"
+    FINISHED = "finished"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IslandStatus:
+    """One island: `tried` children were judged, `admitted` of them joined; the best by search."""
+
+    island: str
+    mutator: str
+    round: int
+    stall: int
+    tried: int
+    admitted: int
+    best_validation: float
+    best: str
+    best_fitness: Fitness | None
+    closed: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WinnerStatus:
+    """The frozen winner."""
+
+    candidate: str
+    island: str
+    rule: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Status:
+    """A run at one moment. Times are seconds since the epoch, ages are seconds.
+
+    `queued` and `in_flight` are None where no live snapshot is at hand.
+    """
+
+    run: str
+    state: RunState
+    reason: str
+    searched: bool
+    resume: str
+    resumes: int
+    active_s: float
+    islands: tuple[IslandStatus, ...]
+    queued: int | None
+    in_flight: int | None
+    spend: Mapping[str, Usage]
+    coverage: Coverage
+    faults: Mapping[str, int]
+    last_admission: float | None
+    last_admitted: str
+    since_progress_s: float | None
+    winner: WinnerStatus | None
+
+
+def status_of(
+    records: Iterable[Record],
+    outcomes: Iterable[Outcome],
+    *,
+    run: str,
+    alive: bool,
+    now: float,
+    progress: Progress | None = None,
+) -> Status:
+    """Fold a run's records and attempts, each read once.
+
+    `run` is how the user names the run, `alive` whether a process owns it, `now` in seconds
+    since the epoch, `progress` the newest live snapshot, if any.
+    """
+    population, moments = Population(), MomentsFold()
+    for record in records:
+        population.apply(record.event)
+        moments.apply(record)
+    when = moments.moments
+    sums = tally(outcomes, split_of_tasks(population))
+    state = _state(population, alive)
+    return Status(
+        run=run,
+        state=state,
+        reason=population.ended.reason if population.ended else "",
+        searched=was_searched(population),
+        resume=f"milo resume {run}" if state is RunState.INTERRUPTED else "",
+        resumes=population.resumes,
+        active_s=when.active_s,
+        islands=island_statuses(population),
+        queued=progress.queued if progress else None,
+        in_flight=progress.slots_busy if progress else None,
+        spend=spend_by_role(population, sums.usage),
+        coverage=sums.total,
+        faults=sums.faults,
+        last_admission=when.admission,
+        last_admitted=when.admitted,
+        since_progress_s=None if when.progress is None else max(0.0, now - when.progress),
+        winner=_winner(population),
+    )
+
+
+def was_searched(population: Population) -> bool:
+    """Whether any child was scored; the run's own word where it has ended."""
+    if population.ended is not None:
+        return population.ended.searched
+    return any(node.parents and node.evaluation("search") for node in population.lineage)
+
+
+def island_statuses(population: Population) -> tuple[IslandStatus, ...]:
+    """All islands in founding order, in one pass over the lineage."""
+    tried: dict[str, list[Verdict]] = {}
+    for node in population.lineage:
+        if node.parents and node.verdict is not None:
+            tried.setdefault(node.island, []).append(node.verdict)
+    return tuple(
+        _island(population, state, tried.get(island, ()))
+        for island, state in population.topology.islands.items()
+    )
+
+
+def _island(
+    population: Population, state: IslandState, verdicts: Sequence[Verdict]
+) -> IslandStatus:
+    scored = [
+        (fitness, member)
+        for member in state.members
+        if (fitness := population.lineage[member].fitness("search", state.search)) is not None
+    ]
+    best = max(scored, key=lambda s: (s[0].accuracy, -s[0].tokens), default=None)
+    return IslandStatus(
+        island=state.island,
+        mutator=state.mutator,
+        round=max(0, state.round),
+        stall=state.stall,
+        tried=len(verdicts),
+        admitted=verdicts.count(Verdict.ADMITTED),
+        best_validation=state.best_validation,
+        best=best[1] if best else "",
+        best_fitness=best[0] if best else None,
+        closed=state.closed,
+    )
+
+
+def _state(population: Population, alive: bool) -> RunState:
+    if population.ended is not None:
+        return RunState.FINISHED
+    if alive:
+        return RunState.RUNNING
+    return RunState.INTERRUPTED if population.started else RunState.NOT_STARTED
+
+
+def _winner(population: Population) -> WinnerStatus | None:
+    won = population.winner
+    if won is None:
+        return None
+    return WinnerStatus(candidate=won.candidate, island=won.island, rule=won.rule)
+
+
+def status_json(status: Status) -> str:
+    """The status as JSON (no NaN; unknown figures are null)."""
+    return json.dumps(text.json_ready(status), indent=2, sort_keys=True, allow_nan=False)
+
+
+def status_text(status: Status) -> str:
+    """The status as plain text, one fact a line."""
+    lines = [f"run {status.run}: {_state_words(status)}"]
+    lines += [_active_words(status), *(_island_words(i) for i in status.islands)]
+    if status.queued is not None:
+        lines.append(f"queue: {status.queued} queued, {status.in_flight} in flight")
+    lines += [_spend_words(role, usage) for role, usage in status.spend.items()]
+    lines.append(_coverage_words(status))
+    if status.last_admitted:
+        lines.append(f"last admission: {status.last_admitted}")
+    if status.since_progress_s is not None and status.state is not RunState.FINISHED:
+        lines.append(f"last progress: {text.seconds(status.since_progress_s)} ago")
+    if status.winner is not None:
+        lines.append(f"winner: {status.winner.candidate} of {status.winner.island}")
+    return "\n".join(lines)
+
+
+def _state_words(status: Status) -> str:
+    if status.state is RunState.INTERRUPTED:
+        return f"interrupted: resume with `{status.resume}`"
+    if status.state is RunState.FINISHED:
+        searched = "" if status.searched else "; nothing was searched: no child was ever scored"
+        return f"finished: {status.reason}{searched}"
+    return str(status.state)
+
+
+def _active_words(status: Status) -> str:
+    resumed = f", resumed {text.plural(status.resumes, 'time')}" if status.resumes else ""
+    return f"active for {text.seconds(status.active_s)}{resumed}"
+
+
+def _island_words(island: IslandStatus) -> str:
+    best = f"; best {island.best}: {text.fitness(island.best_fitness)}" if island.best else ""
+    closed = f"; closed: {island.closed}" if island.closed else ""
+    return (
+        f"island {island.island} ({island.mutator}): round {island.round}, "
+        f"{island.admitted} of {island.tried} children admitted, best validation "
+        f"{text.percent(island.best_validation)} %, stall {island.stall}{best}{closed}"
+    )
+
+
+def _spend_words(role: str, usage: Usage) -> str:
+    estimated = ", partly estimated" if usage.estimated else ""
+    return (
+        f"spent by {role}: {usage.tokens} tokens in {text.plural(usage.calls, 'call')}, "
+        f"{text.dollars(usage.dollars)}{estimated}"
+    )
+
+
+def _coverage_words(status: Status) -> str:
+    share = text.percent(status.coverage.share)
+    faults = ", ".join(f"{number} {fault}" for fault, number in status.faults.items())
+    missing = f" (missing: {faults})" if faults else ""
+    return (
+        f"coverage: {status.coverage.valid} valid of {status.coverage.attempted} attempts, "
+        f"{share} %{missing}"
+    )
