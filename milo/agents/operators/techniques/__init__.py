@@ -1,0 +1,1 @@
+"""Techniques that edits of this harness brought in, one module each."""
