@@ -9,6 +9,7 @@ from typing import Protocol
 from milo.core.attempt import Outcome, Usage
 from milo.core.budget import Budget, Spend
 from milo.core.events import Record
+from milo.core.fitness import Interval
 from milo.core.population import Population
 from milo.views import text
 from milo.views.aftermath import consultation_lines
@@ -90,20 +91,20 @@ def headline(population: Population, validation: Comparison, test: Comparison) -
             f"{text.plural(tried, 'edit')} tried, none of them won."
         )
     if test.difference is not None:
-        return f"{winner.candidate} {_judgement(test)} on the test split."
+        verdict = _judgement(test.difference, test.best_seed)
+        return f"{winner.candidate} {verdict} on the test split."
     if validation.difference is not None:
+        verdict = _judgement(validation.difference, validation.best_seed)
         return (
-            f"{winner.candidate} {_judgement(validation)} on the validation split, which also "
-            "chose it; the test split is not scored."
+            f"{winner.candidate} {verdict} on the validation split, which also chose it; the test "
+            "split is not scored."
         )
     return f"{winner.candidate} won, but it can't be compared with any seed."
 
 
-def _judgement(comparison: Comparison) -> str:
-    difference = comparison.difference
-    assert difference is not None
+def _judgement(difference: Interval, best_seed: str) -> str:
     figures = f"{text.points(difference)} points, 95 % interval"
-    against = f"the best seed {comparison.best_seed} ({figures})"
+    against = f"the best seed {best_seed} ({figures})"
     if difference.low > 0:
         return f"is better than {against}"
     if difference.high < 0:

@@ -1,0 +1,222 @@
+"""Trackers follow a run from its records: wandb where it is installed, nothing elsewhere."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from milo.core.errors import ConfigError
+from milo.core.events import Record
+from milo.core.plan import TrackingPlan
+from milo.views.points import PointFold
+from milo.views.text import json_ready
+
+MODES = ("auto", "offline", "online", "off")
+_SECRET_KEY = re.compile(
+    r"(^|_)(key|apikey|secret|password|passwd|credentials?|authorization|auth|token)$", re.I
+)
+_URL_SECRETS = re.compile(r"(?<=://)[^/@\s]+@|(?<=[?#]).*")
+
+
+class ResumableTracker(Protocol):
+    """A `core.ports.Tracker` that knows the last step it holds; lower steps are ignored."""
+
+    @property
+    def last_step(self) -> int:
+        """The highest step that is already logged, -1 where none is."""
+        ...
+
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        """One point."""
+        ...
+
+    def finish(self, summary: Mapping[str, object]) -> None:
+        """Close, with the final figures."""
+        ...
+
+
+class NullTracker:
+    """Follows nothing."""
+
+    @property
+    def last_step(self) -> int:
+        """Nothing is ever logged."""
+        return -1
+
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        """Drop the point."""
+
+    def finish(self, summary: Mapping[str, object]) -> None:
+        """Drop the summary."""
+
+
+class WandbTracker:
+    """One wandb run, written by its one owner; nothing but points, plan and summary is sent.
+
+    wandb's own counter starts at 0 again when an offline run is resumed, and what a killed
+    process had handed over may or may not lie on disk. So an offline history is never trusted
+    after a stop: it is dropped and written anew from the journal, which costs a second per ten
+    thousand points. An online run is asked for its last step instead.
+
+    Once the run is open, a failing wandb never ends the search: `fault` holds the reason.
+    """
+
+    def __init__(
+        self, plan: TrackingPlan, name: str, directory: Path, config: Mapping[str, object]
+    ) -> None:
+        """Open the run; raises `ConfigError` where wandb refuses (not logged in, no network)."""
+        import wandb
+
+        self.fault = ""
+        self.run_id = run_id(name)
+        self._faults = (wandb.Error, OSError)
+        offline = plan.wandb != "online"
+        directory.mkdir(parents=True, exist_ok=True)
+        if offline:
+            _drop_offline(directory, self.run_id)
+        try:
+            self._run: Any = wandb.init(
+                project=plan.project,
+                group=plan.group or name,
+                name=name,
+                id=self.run_id,
+                resume=None if offline else "allow",
+                dir=str(directory),
+                config=public_config(config),
+                reinit="create_new",
+                settings=_settings(offline),
+            )
+        except self._faults as error:
+            raise ConfigError(
+                f"tracking.wandb={plan.wandb}", "a wandb that opens a run", str(error)
+            ) from error
+        self._last = self._run.step - 1 if self._run.resumed else -1
+
+    @property
+    def last_step(self) -> int:
+        """The highest step that this wandb run holds."""
+        return self._last
+
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        """One point; a step that is already held is ignored."""
+        if step <= self._last or self.fault:
+            return
+        try:
+            self._run.log(dict(values), step=step, commit=True)
+        except self._faults as error:
+            self.fault = f"wandb stopped following the run: {error}"
+        else:
+            self._last = step
+
+    def finish(self, summary: Mapping[str, object]) -> None:
+        """Write the summary and close; waits for wandb's own process."""
+        try:
+            self._run.summary.update(json_ready(dict(summary)))
+            self._run.finish()
+        except self._faults as error:
+            self.fault = f"wandb did not close: {error}"
+
+
+class Follower:
+    """Feeds a tracker from records. Give it the whole journal: it skips what is already logged."""
+
+    def __init__(self, tracker: ResumableTracker) -> None:
+        self._tracker = tracker
+        self._fold = PointFold()
+
+    def update(self, records: Sequence[Record]) -> None:
+        """Records in journal order, on a resume from the first on."""
+        for record in records:
+            point = self._fold.apply(record)
+            if point is not None and point.step > self._tracker.last_step:
+                self._tracker.log(point.step, point.values)
+
+
+def choose_tracker(
+    plan: TrackingPlan,
+    name: str,
+    directory: Path,
+    config: Mapping[str, object],
+    installed: Callable[[], bool] | None = None,
+) -> ResumableTracker:
+    """The tracker that the plan asks for; ``auto`` is offline wandb where it is installed.
+
+    `name` is the run's name, `directory` the folder inside the run directory that wandb may
+    write to, `config` the plan as data. Raises `ConfigError` for an unknown word, and where
+    wandb is asked for and can't be had.
+    """
+    if plan.wandb not in MODES:
+        raise ConfigError("tracking.wandb", f"one of {', '.join(MODES)}", repr(plan.wandb))
+    if plan.wandb == "off":
+        return NullTracker()
+    if not (installed or wandb_is_installed)():
+        if plan.wandb == "auto":
+            return NullTracker()
+        raise ConfigError(
+            f"tracking.wandb={plan.wandb}", "wandb to be installed (pip install wandb)", "none"
+        )
+    return WandbTracker(plan, name, directory, config)
+
+
+def wandb_is_installed() -> bool:
+    """Whether wandb could be imported; it isn't imported."""
+    return importlib.util.find_spec("wandb") is not None
+
+
+def run_id(name: str) -> str:
+    """wandb's id of a run, the same at every resume: a hash of the run's name."""
+    return hashlib.sha256(name.encode()).hexdigest()[:16]
+
+
+def public_config(data: Mapping[str, object]) -> dict[str, object]:
+    """The plan without anything that looks like a secret: keys by name, URLs without user or
+    query."""
+    return {key: _public(value) for key, value in data.items() if not _SECRET_KEY.search(str(key))}
+
+
+def _public(value: object) -> object:
+    if isinstance(value, Mapping):
+        return public_config(value)
+    if isinstance(value, list | tuple):
+        return [_public(item) for item in value]
+    if isinstance(value, str) and "://" in value:
+        return _URL_SECRETS.sub("", value)
+    return json_ready(value)
+
+
+def _drop_offline(directory: Path, run: str) -> None:
+    """Remove what earlier processes of this very run wrote; all of it comes from the journal.
+
+    Renaming first makes it one step: a wandb process that outlived its run may still be writing.
+    """
+    for old in (directory / "wandb").glob(f"offline-run-*-{run}"):
+        dropped = old.with_name(f"dropped-{old.name}")
+        shutil.rmtree(dropped, ignore_errors=True)
+        old.rename(dropped)
+        shutil.rmtree(dropped, ignore_errors=True)
+
+
+def _settings(offline: bool) -> Any:
+    """wandb kept quiet, and kept from looking at the machine, the repository and the terminal."""
+    import wandb
+
+    return wandb.Settings(
+        mode="offline" if offline else "online",
+        silent=True,
+        quiet=True,
+        console="off",
+        disable_git=True,
+        disable_code=True,
+        save_code=False,
+        disable_job_creation=True,
+        init_timeout=30.0,
+        login_timeout=10.0,
+        x_disable_stats=True,
+        x_disable_meta=True,
+        x_disable_machine_info=True,
+    )
