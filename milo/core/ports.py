@@ -95,6 +95,12 @@ class Environment(Protocol):
         """Empty /logs, so that nothing an earlier command left there is read as a result."""
         ...
 
+    async def seal(self) -> tuple[str, ...]:
+        """Remove from the workspace special files and links that lead out of it (links to the
+        read-only system stay), so that files mounted later can't be reached by traps left
+        earlier; the paths removed."""
+        ...
+
     async def mount(self, path: str, tree: FileTree) -> None:
         """Add read-only files at an absolute path, visible to later commands."""
         ...

@@ -1,0 +1,184 @@
+"""The host's side of one local environment: its workspace and its logs.
+
+Whatever a command left there is hostile: links are never followed, special files never opened,
+and every walk is bounded in bytes and count.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from milo.core.errors import HarnessError
+from milo.core.tree import IGNORED_NAMES, MAX_TREE_BYTES, File, FileTree
+from milo.rollout.scratch import make_folder, remove_folder
+
+MAX_FILES = 20_000
+MAX_LOG_BYTES = 4 * 1024 * 1024
+LOG_FOLDERS = ("agent", "verifier", "artifacts", "tests")
+"""`tests` is what /tests shows until the verifier's files are mounted: a write leaves a trace."""
+SYSTEM_PREFIXES = ("/usr/", "/bin/", "/lib/", "/lib64/", "/etc/")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FolderUse:
+    """What a folder holds: bytes of regular files and number of entries."""
+
+    size: int
+    entries: int
+
+
+class Folder:
+    """Workspace and logs of one environment below one scratch folder. One owner.
+
+    `uid` is the user that commands run as, where it is not ours.
+    """
+
+    def __init__(self, root: Path, owner: str, workspace: FileTree, uid: int | None) -> None:
+        self.base = make_folder(root, owner, shared=uid is not None)
+        self.workspace = self.base / "workspace"
+        self.logs = self.base / "logs"
+        self._uid = uid
+        self.workspace.mkdir(0o700)
+        workspace.write_to(self.workspace)
+        self._give(self.workspace, deep=len(workspace) > 0)
+        self._make_logs()
+
+    def read_workspace(self, limit: int) -> FileTree:
+        """The regular files; raises `HarnessError` where they are too many or too large."""
+        return _read_tree(self.workspace, min(limit, MAX_TREE_BYTES), strict=True)
+
+    def read_logs(self) -> FileTree:
+        """The regular files below the logs, as far as they fit into 4 MiB."""
+        return _read_tree(self.logs, MAX_LOG_BYTES, strict=False)
+
+    def clear_logs(self) -> None:
+        """Empty the logs; whatever stands in their place is replaced."""
+        if self.logs.is_symlink() or not self.logs.is_dir():
+            self.logs.unlink(missing_ok=True)
+        else:
+            remove_folder(self.logs)
+        self._make_logs()
+
+    def seal(self) -> tuple[str, ...]:
+        """Remove special files and links that lead out of the workspace; their paths, sorted.
+
+        Links to the read-only system stay.
+        """
+        removed = []
+        for entry, depth in _walk(self.workspace):
+            mode = entry.stat(follow_symlinks=False).st_mode
+            special = not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode))
+            if special or (stat.S_ISLNK(mode) and leads_out(os.readlink(entry.path), depth)):
+                os.unlink(entry.path)
+                removed.append(os.path.relpath(entry.path, self.workspace))
+        return tuple(sorted(removed))
+
+    def use(self) -> FolderUse:
+        """What workspace and logs hold now, counted no further than the largest count."""
+        size = entries = 0
+        for root in (self.workspace, self.logs):
+            for entry, _ in _walk(root):
+                entries += 1
+                try:
+                    size += entry.stat(follow_symlinks=False).st_size
+                except OSError:
+                    continue
+                if entries > MAX_FILES:
+                    return FolderUse(size=size, entries=entries)
+        return FolderUse(size=size, entries=entries)
+
+    def close(self) -> None:
+        """Remove everything; safe to call twice."""
+        remove_folder(self.base)
+
+    def _make_logs(self) -> None:
+        self.logs.mkdir(0o755)
+        for name in LOG_FOLDERS:
+            (self.logs / name).mkdir(0o755)
+        self._give(self.logs, deep=True)
+
+    def _give(self, path: Path, *, deep: bool) -> None:
+        if self._uid is None:
+            return
+        os.chown(path, self._uid, self._uid)
+        if deep:
+            for entry, _ in _walk(path):
+                os.chown(entry.path, self._uid, self._uid, follow_symlinks=False)
+
+
+def leads_out(target: str, depth: int) -> bool:
+    """Whether a link `depth` folders below the workspace may lead out of it.
+
+    Only leading ``..`` are counted: they are exact, since the link's own folder is real. A later
+    ``..`` may climb from wherever another link led, so it is refused.
+    """
+    parts = [part for part in target.split("/") if part not in ("", ".")]
+    climbs = 0
+    while climbs < len(parts) and parts[climbs] == "..":
+        climbs += 1
+    if ".." in parts[climbs:]:
+        return True
+    if target.startswith("/"):
+        inside = parts[:1] == ["workspace"]
+        return climbs > 0 or not (inside or target.startswith(SYSTEM_PREFIXES))
+    return climbs > depth
+
+
+def _walk(root: Path) -> Iterator[tuple[os.DirEntry[str], int]]:
+    """Every entry below `root` with its depth; folders that can't be read are passed over."""
+    stack = [(str(root), 0)]
+    while stack:
+        folder, depth = stack.pop()
+        try:
+            with os.scandir(folder) as entries:
+                found = list(entries)
+        except OSError:
+            continue
+        for entry in found:
+            if entry.is_dir(follow_symlinks=False):
+                stack.append((entry.path, depth + 1))
+            yield entry, depth
+
+
+def _read_tree(root: Path, limit: int, *, strict: bool) -> FileTree:
+    files: dict[str, File] = {}
+    size = 0
+    start = len(str(root)) + 1
+    for count, (entry, _) in enumerate(_walk(root)):
+        path = entry.path[start:]
+        if not entry.is_file(follow_symlinks=False) or not _is_kept(path):
+            continue
+        size += entry.stat(follow_symlinks=False).st_size
+        if size > limit or count > MAX_FILES:
+            if strict:
+                limits = f"at most {limit} bytes in {MAX_FILES} files"
+                raise HarnessError("the workspace left behind", limits, "more")
+            break
+        file = _read_file(entry.path, limit)
+        if file is not None:
+            files[path] = file
+    return FileTree(files)
+
+
+def _is_kept(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return IGNORED_NAMES.isdisjoint(path.split("/"))
+
+
+def _read_file(path: str, limit: int) -> File | None:
+    """The file's bytes; None where it can't be read or is no regular file any more."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with open(fd, "rb") as stream:
+        mode = os.fstat(fd).st_mode
+        data = stream.read(limit + 1) if stat.S_ISREG(mode) else b""
+    return File(data, bool(mode & 0o100)) if stat.S_ISREG(mode) else None

@@ -1,0 +1,85 @@
+"""Forwards connections to a gateway's unix socket from where commands can reach it.
+
+On a loopback port for the plain sandbox, on a second unix socket where commands run as another
+user than the gateway's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from pathlib import Path
+
+CHUNK = 65536
+
+
+class Relay:
+    """A listener that passes every connection on to a unix socket. One owner, one loop."""
+
+    def __init__(self, target: Path) -> None:
+        self._target = str(target)
+        self._server: asyncio.AbstractServer | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def listen_tcp(self) -> int:
+        """Listen on a free loopback port; the port."""
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = server
+        return int(server.sockets[0].getsockname()[1])
+
+    async def listen_unix(self, path: Path) -> None:
+        """Listen on a unix socket that every user of the host may connect to."""
+        self._server = await asyncio.start_unix_server(self._serve, str(path))
+        os.chmod(path, 0o666)
+
+    async def close(self) -> None:
+        """Stop listening and cut what is open; safe to call twice."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            await self._pass_on(reader, writer)
+        except asyncio.CancelledError:
+            return  # closed by us; the stream server would report a cancelled task as a fault
+        except OSError:
+            return  # either side went away: the other has been closed
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        up_reader, up_writer = await asyncio.open_unix_connection(self._target)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(_copy(reader, up_writer))
+                group.create_task(_copy(up_reader, writer))
+        finally:
+            up_writer.close()
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Copy to the end of the stream, then pass the half-close on."""
+    with contextlib.suppress(OSError):
+        while data := await reader.read(CHUNK):
+            writer.write(data)
+            await writer.drain()
+        writer.write_eof()
+
+
+def reachable_by_all(path: Path) -> bool:
+    """Whether any user of the host can connect to the unix socket at `path`."""
+    try:
+        if path.stat().st_mode & 0o002 == 0:
+            return False
+        return all(parent.stat().st_mode & 0o001 for parent in path.absolute().parents)
+    except OSError:
+        return False

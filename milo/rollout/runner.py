@@ -1,0 +1,148 @@
+"""Runs one attempt: the harness on a task in a fresh environment, then the verifier (SPEC §2).
+
+What a harness finds: its own files read-only at /harness, the task's instruction in the file that
+``MILO_TASK`` names, the model at ``OPENAI_BASE_URL`` with the key ``OPENAI_API_KEY`` under the
+name ``MILO_MODEL``, and in ``MILO_DEADLINE`` the time at which it will be ended, in seconds since
+the epoch. It works in the workspace and ends by exiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from milo.core.errors import HarnessError, TaskError
+from milo.core.harness import Harness
+from milo.core.ports import (
+    AttemptJob,
+    AttemptResult,
+    Caps,
+    Clock,
+    Command,
+    Environment,
+    EnvironmentSpec,
+    ModelGateway,
+    ModelSession,
+    Sandbox,
+)
+from milo.core.task import Network, Task
+from milo.core.tree import FileTree
+from milo.rollout.account import Account, AgentPhase, faulty
+from milo.rollout.changes import TOO_MUCH, changed_texts
+from milo.rollout.integrity import signs
+from milo.rollout.smoke import smoke
+from milo.rollout.verifier import verify
+
+GATEWAY_PORT = 8765
+SETUP_LIMIT_S = 360.0
+INSTRUCTION = "instruction.md"
+OUTPUT_BYTES = 32 * 1024
+
+
+class LocalAttemptRunner:
+    """Implements `ports.AttemptRunner` on one sandbox and one gateway of this host.
+
+    Any number of attempts at once on one event loop.
+    """
+
+    def __init__(
+        self, sandbox: Sandbox, gateway: ModelGateway, caps: Caps, owner: str, clock: Clock
+    ) -> None:
+        self._sandbox = sandbox
+        self._gateway = gateway
+        self._caps = caps
+        self._owner = owner
+        self._clock = clock
+
+    async def run(self, job: AttemptJob) -> AttemptResult:
+        """One attempt from start to end; faults become statuses, only cancellation raises."""
+        try:
+            check_needs(job.task, self._sandbox)
+            environment = await self._sandbox.open(self._spec(job))
+            try:
+                return await self._attempt(job, environment)
+            finally:
+                await environment.close()
+        except Exception as error:  # the boundary of an attempt: the fault is recorded
+            return faulty(job, f"{type(error).__name__}: {error}")
+
+    async def smoke(self, harness: Harness) -> str:
+        """Run the manifest's setup and smoke commands; "" if they pass, else the error."""
+        return await smoke(self._sandbox, harness, self._owner, self._clock.now())
+
+    def _spec(self, job: AttemptJob) -> EnvironmentSpec:
+        instruction = FileTree.of_texts({INSTRUCTION: job.task.instruction})
+        return EnvironmentSpec(
+            workspace=job.task.workspace,
+            mounts={"/harness": job.harness.tree, "/task": instruction},
+            limits=job.task.limits,
+            owner=self._owner,
+            gateway_socket=self._gateway.socket,
+            gateway_port=GATEWAY_PORT,
+        )
+
+    async def _attempt(self, job: AttemptJob, environment: Environment) -> AttemptResult:
+        phase = await self._agent_phase(job, environment)
+        flags = signs(await environment.logs(), await environment.seal())
+        changed = await _changed(environment, job.task)
+        account = Account(job=job, phase=phase, flags=flags, changed=changed)
+        if account.status.is_infrastructure or account.all_flags:
+            return account.unjudged()
+        return account.judged(await verify(environment, job.task))
+
+    async def _agent_phase(self, job: AttemptJob, environment: Environment) -> AgentPhase:
+        manifest, limits = job.harness.manifest, job.task.limits
+        setup = None
+        if manifest.setup:
+            timeout = min(SETUP_LIMIT_S, max(limits.agent_timeout_s, 20.0))
+            setup = await environment.run(
+                Command(argv=manifest.setup, timeout_s=timeout, env=job.task.env)
+            )
+            if setup.code != 0:
+                return AgentPhase(setup=setup)
+        session = await self._gateway.open_session(str(job.key), self._caps, limits.agent_timeout_s)
+        try:
+            entry = await environment.run(self._entry(job, session))
+        finally:
+            report = await session.close()
+        return AgentPhase(setup=setup, entry=entry, report=report)
+
+    def _entry(self, job: AttemptJob, session: ModelSession) -> Command:
+        timeout = job.task.limits.agent_timeout_s
+        env = {
+            **job.task.env,
+            "MILO_TASK": f"/task/{INSTRUCTION}",
+            "OPENAI_BASE_URL": f"http://127.0.0.1:{GATEWAY_PORT}/v1",
+            "OPENAI_API_KEY": session.token,
+            "MILO_MODEL": self._gateway.model,
+            "MILO_DEADLINE": f"{self._clock.now() + timeout:.3f}",
+        }
+        return Command(
+            argv=job.harness.manifest.entry,
+            timeout_s=timeout,
+            env=env,
+            gateway=True,
+            output_bytes=OUTPUT_BYTES,
+        )
+
+
+def check_needs(task: Task, sandbox: Sandbox) -> None:
+    """Raise `TaskError` where the sandbox lacks what the task needs."""
+    needs = set(task.needs)
+    if task.limits.network is Network.PUBLIC:
+        needs.add("public-network")
+    elif task.limits.network is Network.ALLOWLIST:
+        needs.add("allowlisted-network")
+    missing = sorted(needs - sandbox.capabilities)
+    if missing:
+        raise TaskError(
+            f"task {task.id}", f"a sandbox with {', '.join(missing)}", sandbox.description
+        )
+
+
+async def _changed(environment: Environment, task: Task) -> Mapping[str, str]:
+    """The text of files made or changed; a note where the workspace is too large to read."""
+    try:
+        after = await environment.workspace()
+    except HarnessError as error:
+        return {TOO_MUCH: str(error)}
+    return changed_texts(task.workspace, after)
