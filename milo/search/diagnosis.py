@@ -1,0 +1,171 @@
+"""Diagnosis of a stalled island from the records alone: four findings in words (SPEC §3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from milo.core.events import Verdict
+from milo.core.lineage import Node
+from milo.core.moves import Diagnosis, Reassign
+from milo.core.ports import PopulationView
+from milo.core.topology import IslandState, best_member, moved_members
+from milo.search.curriculum import regrets
+
+SOLVED = 0.5
+"""A task is solved from this pass rate on."""
+SMALL_PATCH = 3
+MIN_DISTINCT = 2
+CROWDED_SHARE = 1 / 3
+NEAR = 0.1
+"""Accuracies this close are one ceiling."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """One diagnosis that holds, with its figures in words, and what a move would need.
+
+    `donor` and `root` name the island to graft from and the subtree to speciate.
+    """
+
+    diagnosis: Diagnosis
+    words: str
+    donor: str = ""
+    root: str = ""
+    tasks: tuple[str, ...] = ()
+
+
+def diagnose(view: PopulationView, island: str) -> tuple[Finding, ...]:
+    """Every finding that holds for the island, the most specific first; may be empty."""
+    state = view.topology[island]
+    if not state.members:
+        return ()
+    checks = (exhausted_lineage, dry_mutator, crowded_out_niche, plateau)
+    found = [check(view, state) for check in checks]
+    return tuple(finding for finding in found if finding is not None)
+
+
+def exhausted_lineage(view: PopulationView, state: IslandState) -> Finding | None:
+    """No child admitted lately, while another island solves tasks that this one fails."""
+    recent = recent_children(view, state)
+    if len(recent) < view.patience or any(n.verdict is Verdict.ADMITTED for n in recent):
+        return None
+    mine = solved_by(view, state)
+    gaps = {
+        other.island: tuple(t for t in state.search if t in solved_by(view, other) - mine)
+        for other in view.topology.islands.values()
+        if other.island != state.island and other.members
+    }
+    donor = max(gaps, key=lambda name: len(gaps[name]), default="")
+    if not donor or not gaps[donor]:
+        return None
+    words = (
+        f"none of the last {len(recent)} children of {state.island} was admitted, while {donor} "
+        f"solves {len(gaps[donor])} of {len(state.search)} search tasks that {state.island} fails"
+    )
+    return Finding(
+        diagnosis=Diagnosis.EXHAUSTED_LINEAGE, words=words, donor=donor, tasks=gaps[donor]
+    )
+
+
+def dry_mutator(view: PopulationView, state: IslandState) -> Finding | None:
+    """Children of the current mutator repeatedly rejected, inert, or variations of failures."""
+    recent = recent_children(view, state, since_reassign=True)
+    if len(recent) < view.patience or any(n.verdict is Verdict.ADMITTED for n in recent):
+        return None
+    inert = sum(_is_inert(view, node) for node in recent)
+    repeated = len(recent) - len({node.change.title for node in recent})
+    invalid = sum(node.verdict is Verdict.INVALID for node in recent)
+    words = (
+        f"the last {len(recent)} children of {state.mutator or 'the mutator'} on {state.island} "
+        f"brought nothing: {invalid} invalid, {len(recent) - invalid} not admitted, {inert} of "
+        f"these inert or of at most {SMALL_PATCH} changed lines, {repeated} repeating an edit"
+    )
+    return Finding(diagnosis=Diagnosis.DRY_MUTATOR, words=words)
+
+
+def crowded_out_niche(view: PopulationView, state: IslandState) -> Finding | None:
+    """A subtree that solves tasks the island's best fails, and that is rarely a parent now."""
+    best = best_member(state, view.lineage)
+    solved = _solved(view.lineage[best], state.search)
+    recent = recent_children(view, state)
+    candidates = []
+    for root in state.members:
+        moved = moved_members(state, root, view.lineage) if root != state.root else ()
+        if root not in moved:
+            continue
+        niche = frozenset[str]().union(*(_solved(view.lineage[m], state.search) for m in moved))
+        share = _share_of_parents(recent, view.lineage.subtree(root))
+        if len(niche - solved) >= MIN_DISTINCT and recent and share <= CROWDED_SHARE:
+            candidates.append((len(niche - solved), root, tuple(sorted(niche - solved)), share))
+    if not candidates:
+        return None
+    count, root, tasks, share = max(candidates, key=lambda found: found[0])
+    words = (
+        f"the subtree of {root} solves {count} search tasks that {state.island}'s best, {best}, "
+        f"fails, but was the parent of {share:.0%} of the last {len(recent)} children"
+    )
+    return Finding(diagnosis=Diagnosis.CROWDED_OUT_NICHE, words=words, root=root, tasks=tasks)
+
+
+def plateau(view: PopulationView, state: IslandState) -> Finding | None:
+    """All islands stand near the same ceiling, and none has just improved."""
+    running = [s for s in view.topology.islands.values() if s.members and not s.closed]
+    same_set = [s for s in running if s.epoch == state.epoch]
+    fitness = [
+        view.lineage[best_member(s, view.lineage)].fitness("search", s.search) for s in same_set
+    ]
+    accuracies = [f.accuracy for f in fitness if f is not None]
+    if not accuracies or min((s.stall for s in same_set), default=0) < 1:
+        return None
+    if max(accuracies) - min(accuracies) > NEAR:
+        return None
+    tasks = tuple(r.task for r in regrets(view) if r.qualifies)
+    words = (
+        f"all {len(accuracies)} islands stand between {min(accuracies):.3f} and "
+        f"{max(accuracies):.3f} on the search set and none improved in its last round; "
+        f"{len(tasks)} tasks are solved by few harnesses and failed by most"
+    )
+    return Finding(diagnosis=Diagnosis.PLATEAU, words=words, tasks=tasks)
+
+
+def recent_children(
+    view: PopulationView, state: IslandState, *, since_reassign: bool = False
+) -> tuple[Node, ...]:
+    """The island's judged children of its last rounds, as many as the patience, oldest first."""
+    since = -1
+    if since_reassign:
+        since = max(
+            (r for i, r, m in view.topology.moves if i == state.island and isinstance(m, Reassign)),
+            default=-1,
+        )
+    children = [n for n in view.lineage.of_island(state.island) if n.parents and n.verdict]
+    return tuple(n for n in children if n.round >= since)[-max(1, view.patience) :]
+
+
+def solved_by(view: PopulationView, state: IslandState) -> frozenset[str]:
+    """Measured search-split tasks that some member of the island solves."""
+    solved = [_solved(view.lineage[m], view.search_split) for m in state.members]
+    return frozenset[str]().union(*solved)
+
+
+def _solved(node: Node, tasks: Sequence[str]) -> frozenset[str]:
+    scores = node.evaluation("search")
+    return frozenset(t for t in tasks if t in scores and scores[t].reward >= SOLVED)
+
+
+def _is_inert(view: PopulationView, node: Node) -> bool:
+    """Whether the child behaves exactly as its parent, or hardly differs in source."""
+    if node.verdict is Verdict.INVALID:
+        return False
+    if node.patch_lines <= SMALL_PATCH:
+        return True
+    parent = view.lineage[node.parents[0]].evaluation("search")
+    mine = node.evaluation("search")
+    shared = [task for task in mine if task in parent]
+    return bool(shared) and all(mine[t].reward == parent[t].reward for t in shared)
+
+
+def _share_of_parents(children: Sequence[Node], subtree: Sequence[str]) -> float:
+    inside = set(subtree)
+    return sum(n.parents[0] in inside for n in children) / max(1, len(children))
