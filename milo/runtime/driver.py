@@ -153,7 +153,7 @@ class Driver:
 
     def _references(self) -> tuple[SeedRef, ...]:
         return tuple(
-            SeedRef(candidate=f"i{number}.0", harness=seed.harness.digest, name=seed.name)
+            SeedRef(candidate=f"i{number}.0", harness=seed.harness.digest)
             for number, seed in enumerate(self._seeds, start=1)
         )
 

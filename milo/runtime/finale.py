@@ -31,7 +31,7 @@ def freeze_winner(population: Population, suite: Suite, plan: RunPlan) -> Winner
     return WinnerFrozen(
         candidate=choice.candidate,
         island=population.lineage[choice.candidate].island,
-        rule=choice.reason,
+        rule=choice.words,
         front=choice.front,
     )
 

@@ -75,6 +75,7 @@ class Shell:
 
         Raises `SearchStopped` when the run is stopped without closing the island.
         """
+        await self._record(self._island.settle())
         while True:
             need = self._island.ask()
             match need:
@@ -145,13 +146,13 @@ class Shell:
         if await self._too_late():
             await self._close("the time left for searching is too short for another child")
             return
-        price = Spend(attempts=self._pace.attempts_per_child, tokens=await self._tokens())
+        price = Spend(attempts=self._pace.attempts_per_child, tokens=self._tokens())
         try:
             await self._peers.recorder.reserve(self._promise(), price)
         except BudgetExceeded as refusal:
             await self._close(str(refusal))
             return
-        await self._enter(number, await self._peers.recorder.pending_moves(self.name))
+        await self._enter(await self._peers.recorder.pending_moves(self.name))
 
     async def _too_late(self) -> bool:
         """Whether even a child that had all slots could not be scored before the deadline."""
@@ -162,20 +163,25 @@ class Shell:
         quickest_s = tasks * load.mean_attempt_s / max(1, load.slots)
         return self._parts.now() + quickest_s > load.deadline
 
-    async def _tokens(self) -> int:
+    def _tokens(self) -> int:
         """Tokens that a child is expected to cost: as much per attempt as the costliest member."""
-        mean = self._island.mean_tokens()
-        return int(mean * self._pace.attempts_per_child)
+        lineage, search = self._island.lineage, self._island.state.search
+        scored = [lineage[m].fitness("search", search) for m in self._island.state.members]
+        costliest = max((fitness.tokens for fitness in scored if fitness), default=0.0)
+        return int(costliest * self._pace.attempts_per_child)
 
     async def _begin_as_recorded(self, replay: Replay, number: int) -> None:
         closed = replay.closed(self.name)
         if closed is not None and number > closed[0]:
             await self._close(closed[1])
             return
-        done = self._island.moves_applied(number)
-        await self._enter(number, [m for m in replay.moves(self.name, number) if m not in done])
+        applied = self._island.topology.moves
+        moves = [
+            m for m in replay.moves(self.name, number) if (self.name, number, m) not in applied
+        ]
+        await self._enter(moves)
 
-    async def _enter(self, number: int, moves: Sequence[Move]) -> None:
+    async def _enter(self, moves: Sequence[Move]) -> None:
         for move in moves:
             if isinstance(move, Graft):
                 await self._learn(move.donor_candidate)
@@ -187,7 +193,8 @@ class Shell:
         while True:
             events = await self._peers.recorder.history([candidate])
             self._island.learn(events)
-            if self._island.knows(candidate):
+            lineage = self._island.lineage
+            if candidate in lineage and lineage[candidate].verdict is not None:
                 return
             records = await self._peers.recorder.watch(seq, POLL_S)
             seq = records[-1].seq if records else seq
@@ -197,8 +204,8 @@ class Shell:
     async def _propose(self, need: NeedChild) -> None:
         await self._note("mutating", need.candidate, " + ".join(need.parents))
         brief = await self._brief(need)
-        mutator = self._parts.mutator(self._island.mutator)
-        caller = self._parts.model_caller(self._island.mutator)
+        mutator = self._parts.mutator(self._island.state.mutator)
+        caller = self._parts.model_caller(self._island.state.mutator)
         bench = Bench(self._peers, caller, f"mutator/{need.candidate}/{need.tries}")
         try:
             proposal = await mutator.propose(brief, bench)
@@ -281,7 +288,7 @@ class Shell:
         trees = [await self._peers.recorder.get_harness(candidate) for candidate in path]
         return {
             child: patch_between(before.tree, after.tree)
-            for child, before, after in zip(path[1:], trees, trees[1:], strict=True)
+            for child, before, after in zip(path[1:], trees[:-1], trees[1:], strict=True)
         }
 
 

@@ -1,0 +1,171 @@
+"""A whole run in one process, on a synthetic landscape: no Ray, no model, no sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+
+from milo.core.attempt import Outcome, Status
+from milo.core.budget import Budget
+from milo.core.events import CandidateProposed, RunEnded, Verdict
+from milo.core.plan import AgentsPlan, ClusterPlan, RunPlan, StrategyPlan
+from milo.core.population import Population
+from milo.core.ports import AttemptJob, AttemptResult
+from milo.runtime.driver import Driver, Ending, Seed, Watcher
+from milo.runtime.parts import HostParts
+from milo.runtime.stage import InlineStage
+from milo.search.rules import RulesOrchestrator
+from milo.testing.fake_parts import FakeParts, MemoryReplay
+from milo.testing.landscape import (
+    GeneMutator,
+    LandscapeRunner,
+    landscape_harness,
+    landscape_suite,
+)
+from milo.testing.memory_records import MemoryRecords
+
+GENES = ("a", "b", "c", "d")
+
+
+def plan_of(rounds: int = 5, **changes: object) -> RunPlan:
+    settings: dict[str, object] = {
+        "run": "test",
+        "seed": 7,
+        "strategy": StrategyPlan(patience=2),
+        "agents": AgentsPlan(mutators=("genes", "genes2")),
+        "budget": Budget(rounds=rounds),
+        "cluster": ClusterPlan(slots=8),
+    }
+    return RunPlan(**{**settings, **changes})  # type: ignore[arg-type]
+
+
+def parts_of(plan: RunPlan, records: MemoryRecords, **changes: object) -> FakeParts:
+    settings: dict[str, object] = {
+        "plan": plan,
+        "the_suite": landscape_suite(16, GENES),
+        "records": records,
+        "runner": LandscapeRunner(),
+        "mutators": {
+            "genes": GeneMutator(genes=GENES),
+            "genes2": GeneMutator(genes=GENES[:2], name="genes2"),
+        },
+        "the_orchestrator": RulesOrchestrator(),
+        "host_parts": HostParts,
+    }
+    return FakeParts(**{**settings, **changes})  # type: ignore[arg-type]
+
+
+def seeds() -> list[Seed]:
+    return [
+        Seed(name=f"s{n}", harness=landscape_harness({GENES[n]: n % 2}, f"s{n}")) for n in range(3)
+    ]
+
+
+def driver_of(parts: FakeParts) -> Driver:
+    watcher = Watcher(on_records=lambda _: None, on_load=lambda *_: None)
+    return Driver(parts, InlineStage(parts), seeds(), watcher)
+
+
+async def drive(parts: FakeParts) -> Ending:
+    return await driver_of(parts).run()
+
+
+def lineage_of(records: MemoryRecords) -> list[object]:
+    """Every island's own events in canonical order."""
+    shards = sorted({r.shard for r in records.journal} - {"run", "orchestrator"})
+    return [(s, [r.event for r in records.journal if r.shard == s]) for s in shards]
+
+
+async def test_a_run_evolves_three_islands_and_ends_with_a_tested_winner() -> None:
+    records = MemoryRecords()
+    ending = await drive(parts_of(plan_of(), records))
+    population = Population.of(records.journal)
+    assert not ending.interrupted
+    assert ending.searched
+    assert {state.round for state in population.topology.islands.values()} == {5}
+    assert set(population.topology.islands) >= {"i1", "i2", "i3"}
+    assert population.winner is not None
+    assert population.lineage[population.winner.candidate].evaluation("test")
+    assert isinstance(records.journal[-1].event, RunEnded)
+
+
+async def test_no_attempt_is_made_twice() -> None:
+    runner = LandscapeRunner()
+    await drive(parts_of(plan_of(), MemoryRecords(), runner=runner))
+    assert len(runner.ran) == len(set(runner.ran))
+
+
+class Crash(BaseException):
+    """Stands in for kill -9: nothing may catch it."""
+
+
+async def crash_after(parts: FakeParts, writes: int) -> None:
+    """Run until the journal has grown by a number of groups, then drop everything."""
+    target = parts.records.writes + writes
+    running = asyncio.create_task(driver_of(parts).run())
+    while parts.records.writes < target and not running.done():
+        await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+@pytest.mark.parametrize("run_seed", [1, 2, 3])
+async def test_a_replay_that_is_killed_twenty_times_gives_the_identical_lineage(
+    run_seed: int,
+) -> None:
+    recorded = MemoryRecords()
+    await drive(parts_of(plan_of(seed=run_seed), recorded))
+    rng = random.Random(run_seed)
+    again = MemoryRecords()
+    replaying = {"recording": MemoryReplay(recorded)}
+    for _ in range(20):
+        await crash_after(parts_of(plan_of(seed=run_seed), again, **replaying), rng.randrange(1, 6))
+    ending = await drive(parts_of(plan_of(seed=run_seed), again, **replaying))
+    assert not ending.interrupted
+    assert lineage_of(again) == lineage_of(recorded)
+
+
+async def test_infrastructure_faults_are_retried_and_never_scored_as_zero(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("milo.runtime.dispatch.BACK_OFF_S", 0.0)
+    failures: dict[str, int] = {}
+    runner = LandscapeRunner()
+    honest = runner.run
+
+    async def flaky(job: AttemptJob) -> AttemptResult:
+        key = str(job.key)
+        failures[key] = failures.get(key, 0) + 1
+        result = await honest(job)
+        if failures[key] > 1 or job.key.index % 2:
+            return result
+        outcome = Outcome(key=job.key, status=Status.ENVIRONMENT_ERROR, reward=None)
+        return AttemptResult(outcome=outcome, trace=result.trace)
+
+    runner.run = flaky  # type: ignore[method-assign]
+    records = MemoryRecords()
+    await drive(parts_of(plan_of(rounds=1), records, runner=runner))
+    assert all(outcome.is_valid for outcome in records.outcomes.values())
+    assert {outcome.tries for outcome in records.outcomes.values()} == {2}
+
+
+async def test_the_attempt_budget_is_never_exceeded() -> None:
+    suite_cost = 48 + 48 + 64
+    plan = plan_of(rounds=50, budget=Budget(attempts=suite_cost + 130))
+    records = MemoryRecords()
+    ending = await drive(parts_of(plan, records))
+    assert len(records.outcomes) <= suite_cost + 130
+    assert "attempts" in ending.reason
+    assert ending.searched
+
+
+async def test_a_finished_child_is_in_the_island_that_declared_it() -> None:
+    records = MemoryRecords()
+    await drive(parts_of(plan_of(), records))
+    for record in records.journal:
+        if isinstance(record.event, CandidateProposed):
+            assert record.shard == record.event.island
+    lineage = Population.of(records.journal).lineage
+    assert any(node.verdict is Verdict.ADMITTED for node in lineage)
