@@ -31,7 +31,12 @@ class RulesOrchestrator:
             island=island,
             round=state.round,
             diagnosis=_main_diagnosis(proposed, accepted),
-            words=_in_words(findings, proposed, accepted, state.stall),
+            words="; ".join(
+                [
+                    *_in_words(findings, proposed, accepted, state.stall),
+                    *(f"{r.move.kind} was refused: {r.reason}" for r in refused),
+                ]
+            ),
             moves=accepted,
             refused=refused,
         )
@@ -101,14 +106,14 @@ def _in_words(
     proposed: Mapping[Diagnosis, Move | None],
     accepted: tuple[Move, ...],
     stall: int,
-) -> str:
+) -> list[str]:
     start = f"no better validation accuracy for {stall} rounds"
     if not findings:
-        return f"{start}; no signal of a dry mutator, an exhausted lineage, a niche or a plateau"
+        return [start, "no signal of a dry mutator, an exhausted lineage, a niche or a plateau"]
     parts = [start, *(f"{f.diagnosis}: {f.words}" for f in findings)]
     without = [d.value for d, move in proposed.items() if move is None]
     if without:
         parts.append(f"nothing can be done about {', '.join(without)} (no move is open)")
     if not accepted:
         parts.append("so no move is made")
-    return "; ".join(parts)
+    return parts
