@@ -29,6 +29,8 @@ SOCKET = "/run/gateway.sock"
 LAUNCHER_FOLDER = "/run/milo"
 LAUNCHER_FILE = "launcher.py"
 END_S = 5.0
+KILLED = 128 + 9
+NOT_FOUND = 127
 NAMESPACES = ("--unshare-all", "--unshare-user", "--die-with-parent", "--new-session")
 
 
@@ -206,12 +208,10 @@ class BubblewrapEnvironment:
         limit = await until_end(child, command.timeout_s, self._folder, self._spec.limits)
         ended = loop.time()
         await _end(child, status)
-        if status.exit_code is None and not limit:
-            raise MiloError(f"the sandbox did not start: {child.stderr.strip() or child.code}")
-        if not limit and status.exit_code and self._cgroup:
+        if not limit and status.exit_code != 0 and self._cgroup is not None:
             limit = "memory" if self._cgroup.oom_kills() > killed_before else ""
         return Exit(
-            code=137 if status.exit_code is None else status.exit_code,
+            code=KILLED if limit else _exit_code(child, status),
             seconds=ended - (status.started_at or begun),
             stdout=child.stdout,
             stderr=child.stderr,
@@ -277,6 +277,15 @@ class BubblewrapEnvironment:
         port = str(self._spec.gateway_port)
         script = f"{LAUNCHER_FOLDER}/{LAUNCHER_FILE}"
         return (self._host.python.executable, "-I", "-S", script, port, SOCKET)
+
+
+def _exit_code(child: Child, status: StatusPipe) -> int:
+    """The command's exit code; raises `MiloError` where no command was reached."""
+    if status.exit_code is not None:
+        return status.exit_code
+    if "bwrap: execvp " in child.stderr:
+        return NOT_FOUND
+    raise MiloError(f"the sandbox did not start: {child.stderr.strip() or child.code}")
 
 
 async def _end(child: Child, status: StatusPipe) -> None:

@@ -30,7 +30,13 @@ class Relay:
 
     async def listen_unix(self, path: Path) -> None:
         """Listen on a unix socket that every user of the host may connect to."""
-        self._server = await asyncio.start_unix_server(self._serve, str(path))
+        # Named through its folder's descriptor: the kernel takes no more than 107 characters.
+        folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            short = f"/proc/self/fd/{folder}/{path.name}"
+            self._server = await asyncio.start_unix_server(self._serve, short)
+        finally:
+            os.close(folder)
         os.chmod(path, 0o666)
 
     async def close(self) -> None:
