@@ -1,0 +1,168 @@
+"""A pinned upstream with its retries: one call in, one reply out, never later than its deadline.
+
+A reply's `fault` says that the provider failed us ("" where it did not): the harness is answered
+with HTTP 503 and the attempt becomes a missing one. What the provider refuses because of the
+request itself is the harness's and is passed on as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import TypeVar
+
+import numpy as np
+
+from milo.core.attempt import Usage
+from milo.core.errors import ModelError, ReplayMiss
+from milo.core.ports import Completion, Upstream
+from milo.gateway.pins import Pins
+from milo.gateway.wire import error_body, error_code, error_message, redact, redact_body
+
+T = TypeVar("T")
+OURS = frozenset({401, 402, 403, 404})
+PASSING = frozenset({408, 409, 425, 429})
+FINAL_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+REPLAY_MISS = "replay miss: "
+OUT_OF_TIME = 504
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Policy:
+    """When to give up. Seconds; `tries` counts the first one. Waits double, with jitter."""
+
+    tries: int = 6
+    first_wait_s: float = 0.5
+    longest_wait_s: float = 20.0
+    call_timeout_s: float = 300.0
+
+    def wait_s(self, failed: int, rng: np.random.Generator) -> float:
+        """How long to wait after the `failed`-th failure: half to all of the doubled wait."""
+        full = min(self.longest_wait_s, self.first_wait_s * 2.0 ** (failed - 1))
+        return full * float(rng.uniform(0.5, 1.0))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Line:
+    """A pinned upstream. `rng` (owned by the line) gives the jitter, `sleep` and `now` the time;
+    `secrets` are taken out of everything that the provider says."""
+
+    upstream: Upstream
+    pins: Pins
+    rng: np.random.Generator
+    policy: Policy = Policy()
+    secrets: tuple[str, ...] = ()
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    now: Callable[[], float] = monotonic
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reply:
+    """What one call came to, as the caller sees it; `fault` is the provider's failure."""
+
+    status: int
+    body: Mapping[str, object]
+    usage: Usage
+    fault: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it is a completion."""
+        return self.status == 200
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Try:
+    """One try: a final reply, or the reason to try again."""
+
+    reply: Reply | None = None
+    problem: str = ""
+
+
+async def call(
+    line: Line, request: Mapping[str, object], scope: str, nth: int, deadline: float
+) -> Reply:
+    """Make one call, tried again while the deadline (on `line.now`) and the policy allow it."""
+    problem = ""
+    for failed in range(1, line.policy.tries + 1):
+        left = deadline - line.now()
+        if left <= 0:
+            break
+        tried = await _try_once(line, request, (scope, nth), left)
+        if tried.reply is not None:
+            return tried.reply
+        problem = tried.problem or problem
+        wait = line.policy.wait_s(failed, line.rng)
+        if not tried.problem or failed == line.policy.tries or line.now() + wait >= deadline:
+            break
+        await line.sleep(wait)
+    return faulted(problem) if problem else out_of_time()
+
+
+def faulted(problem: str) -> Reply:
+    """The reply to a harness whose provider failed."""
+    body = error_body(f"the model is unavailable: {problem}", "provider_unavailable")
+    return Reply(status=503, body=body, usage=Usage(calls=1), fault=problem)
+
+
+def out_of_time() -> Reply:
+    """The reply to a harness whose own time is over; no fault of the provider's."""
+    body = error_body("the session's time is over", "deadline_exceeded")
+    return Reply(status=OUT_OF_TIME, body=body, usage=Usage(calls=1))
+
+
+async def _try_once(
+    line: Line, request: Mapping[str, object], place: tuple[str, int], left: float
+) -> _Try:
+    limit = min(left, line.policy.call_timeout_s)
+    try:
+        done = await within(line.upstream.complete(request, *place), limit)
+    except TimeoutError:
+        ours = limit < left
+        return _Try(problem=f"no answer within {limit:g} s" if ours else "")
+    except ReplayMiss as miss:
+        text = str(miss)
+        return _Try(reply=faulted(text if text.startswith(REPLAY_MISS) else REPLAY_MISS + text))
+    except ModelError as error:
+        return _Try(problem=redact(str(error), line.secrets))
+    return _judge(done, line.secrets)
+
+
+def _judge(done: Completion, secrets: Sequence[str]) -> _Try:
+    if done.status < 400:
+        return _Try(reply=Reply(status=200, body=done.body, usage=done.usage))
+    said = redact(error_message(done.body), secrets)
+    problem = f"HTTP {done.status} from the provider: {said}"
+    if done.status in OURS or error_code(done.body) in FINAL_CODES:
+        return _Try(reply=faulted(problem))
+    if done.status in PASSING or done.status >= 500:
+        return _Try(problem=problem)
+    body = redact_body(done.body, secrets)
+    return _Try(reply=Reply(status=done.status, body=body, usage=done.usage))
+
+
+async def within(work: Coroutine[object, object, T], seconds: float) -> T:
+    """Await the work for so long, then cancel it and raise `TimeoutError` at once.
+
+    Unlike `asyncio.timeout` this doesn't wait until the cancelled work has ended: a client
+    library that swallows its cancellation holds nobody up.
+    """
+    task = asyncio.ensure_future(work)
+    task.add_done_callback(_look_at)
+    try:
+        done, _ = await asyncio.wait({task}, timeout=seconds)
+    except asyncio.CancelledError:
+        task.cancel()
+        raise
+    if not done:
+        task.cancel()
+        raise TimeoutError
+    return task.result()
+
+
+def _look_at(task: asyncio.Task[T]) -> None:
+    """Retrieve the error of a task that nobody waits for any more, so that none is logged."""
+    if not task.cancelled():
+        task.exception()

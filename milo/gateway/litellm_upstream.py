@@ -1,0 +1,128 @@
+"""Any litellm model as an upstream. litellm is imported here only, on first use, in a thread.
+
+Importing it takes seconds and 190 MB. Its price map is the one it was installed with: fetching a
+newer one at import would wait on the network and make two runs differ in their dollars.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from time import monotonic
+from types import ModuleType
+from typing import Any
+
+from milo.core.attempt import Usage
+from milo.core.errors import ModelError
+from milo.core.ports import Completion
+from milo.gateway.prices import Price, dollars
+from milo.gateway.wire import error_body, error_message, parse_usage, redact
+
+LOCAL_PRICES = "LITELLM_LOCAL_MODEL_COST_MAP"
+
+
+class LitellmUpstream:
+    """An `Upstream` on litellm's `acompletion`.
+
+    `name` is litellm's (``"anthropic/claude-…"``), `api_key` the provider's key, passed in and
+    never taken from a request. Parameters that the provider does not know are dropped.
+    """
+
+    def __init__(self, name: str, label: str, *, api_key: str = "", base_url: str = "") -> None:
+        self._name = name
+        self._label = label
+        self._key = api_key
+        self._base_url = base_url
+        self._litellm: ModuleType | None = None
+        self._errors: type[Exception] = ModelError
+        self._price: Price | None = None
+        self._loading = asyncio.Lock()
+
+    @property
+    def model(self) -> str:
+        """The label."""
+        return self._label
+
+    async def complete(self, request: Mapping[str, object], scope: str, nth: int) -> Completion:
+        """One `acompletion`; a provider's HTTP error becomes its status, others `ModelError`."""
+        litellm = await self._library()
+        began = monotonic()
+        try:
+            response = await litellm.acompletion(**self._arguments(request))
+        except self._errors as error:
+            return self._failed(error, monotonic() - began)
+        body = json.loads(redact(response.model_dump_json(), (self._key,)))
+        usage = parse_usage(body, len(json.dumps(dict(request), default=str)))
+        usage = replace(usage, dollars=dollars(usage, self._price))
+        return Completion(status=200, body=body, usage=usage, seconds=monotonic() - began)
+
+    async def check(self) -> None:
+        """One call of one token; raises `ModelError` with what to look at."""
+        request = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 16}
+        done = await self.complete(request, "check", 0)
+        if done.status >= 400:
+            said = error_message(done.body)
+            raise ModelError(f"model {self._name} does not answer: HTTP {done.status}: {said}")
+
+    async def close(self) -> None:
+        """Close the connections that litellm keeps, where it was loaded."""
+        if self._litellm is not None:
+            await self._litellm.close_litellm_async_clients()
+
+    def _arguments(self, request: Mapping[str, object]) -> dict[str, object]:
+        own: dict[str, object] = {"model": self._name, "drop_params": True, "num_retries": 0}
+        if self._key:
+            own["api_key"] = self._key
+        if self._base_url:
+            own["base_url"] = self._base_url
+        return {**request, **own, "max_retries": 0}
+
+    async def _library(self) -> ModuleType:
+        async with self._loading:
+            if self._litellm is None:
+                litellm, self._errors = await asyncio.to_thread(_load)
+                self._price = price_in(litellm.model_cost, self._name)
+                self._litellm = litellm
+            return self._litellm
+
+    def _failed(self, error: Exception, seconds: float) -> Completion:
+        status = getattr(error, "status_code", None)
+        text = redact(f"{getattr(error, 'message', '') or error}", (self._key,))
+        kind = type(error).__name__
+        if not isinstance(status, int) or status < 400 or "Connection" in kind:
+            raise ModelError(f"no answer from {self._name} ({kind}: {text})") from None
+        body = error_body(text, str(getattr(error, "code", "") or kind))
+        return Completion(status=status, body=body, usage=Usage(calls=1), seconds=seconds)
+
+
+def price_in(prices: Mapping[str, Mapping[str, Any]], name: str) -> Price | None:
+    """The model's entry in litellm's map, per million tokens; None where it has none.
+
+    A cache read without a price of its own is charged as input.
+    """
+    entry = prices.get(name) or prices.get(name.partition("/")[2]) or {}
+    read, written = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
+    if read is None or written is None:
+        return None
+    cached = entry.get("cache_read_input_token_cost")
+    cache_write = entry.get("cache_creation_input_token_cost")
+    return Price(
+        uncached_input=float(read) * 1e6,
+        cached_input=float(read if cached is None else cached) * 1e6,
+        cache_write=float(read if cache_write is None else cache_write) * 1e6,
+        output=float(written) * 1e6,
+    )
+
+
+def _load() -> tuple[ModuleType, type[Exception]]:
+    """Import litellm quietly; the module and the base class of the errors it raises."""
+    os.environ.setdefault(LOCAL_PRICES, "True")
+    import litellm
+    import openai
+
+    litellm.suppress_debug_info = True
+    litellm.telemetry = False
+    return litellm, openai.OpenAIError

@@ -1,0 +1,38 @@
+"""What tokens cost. An unknown price is None and never zero; tokens are counted either way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from milo.core.attempt import Usage
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Price:
+    """Dollars per million tokens, by kind; every token is charged under one kind."""
+
+    uncached_input: float = 0.0
+    cached_input: float = 0.0
+    cache_write: float = 0.0
+    output: float = 0.0
+
+
+FREE = Price()
+
+PRICES: Mapping[str, Price] = MappingProxyType({"local": FREE, "local-small": FREE})
+"""Models that MILO serves itself. A provider's prices come from litellm's map as installed."""
+
+
+def dollars(usage: Usage, price: Price | None) -> float | None:
+    """What a usage costs at a price; None where the price is unknown."""
+    if price is None:
+        return None
+    micro = (
+        usage.uncached_input * price.uncached_input
+        + usage.cached_input * price.cached_input
+        + usage.cache_write * price.cache_write
+        + usage.output * price.output
+    )
+    return micro / 1e6

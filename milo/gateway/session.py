@@ -1,0 +1,193 @@
+"""One caller's right to the model: its caps, its meter, its record (SPEC §6).
+
+A call is a request that was forwarded; only calls are counted and numbered. A refused request
+stands in the record with no usage. Tokens are reserved before a call and settled after it, so a
+session exceeds its cap by at most one call. Once a cap has fired, the session stays capped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from milo.core.attempt import Usage
+from milo.core.evidence import Exchange
+from milo.core.ports import Caps, SessionReport
+from milo.gateway.line import OUT_OF_TIME, Line, Reply, call, faulted, out_of_time
+from milo.gateway.pins import LIMITS, BadRequest, Pinned, pin
+from milo.gateway.wire import error_body, public_body, redact, tokens_of_bytes
+
+REFUSALS_KEPT = 32
+CUT_STATUS = 499
+
+
+class Session:
+    """A `ModelSession`. Calls may be concurrent on one event loop; `ask` is the way in-process.
+
+    `on_close` is told once, before calls in flight are cut.
+    """
+
+    def __init__(
+        self,
+        line: Line,
+        scope: str,
+        caps: Caps,
+        deadline_s: float,
+        token: str = "",
+        on_close: Callable[[Session], None] | None = None,
+    ) -> None:
+        self.token = token
+        self.scope = scope
+        self._line = line
+        self._caps = caps
+        self._deadline = line.now() + deadline_s
+        self._on_close = on_close
+        self._records: list[Exchange | None] = []
+        self._refusals = 0
+        self._calls: set[asyncio.Task[Reply]] = set()
+        self._usage = Usage()
+        self._made = 0
+        self._reserved = 0
+        self._capped = ""
+        self._fault = ""
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether the session was closed; a closed one forwards nothing."""
+        return self._closed
+
+    @property
+    def pinned_model(self) -> str:
+        """The model's name as callers see it."""
+        return self._line.pins.model
+
+    @property
+    def recorded(self) -> tuple[Exchange, ...]:
+        """What has been recorded so far; calls in flight are not in it yet."""
+        return tuple(record for record in self._records if record is not None)
+
+    async def ask(self, asked: Mapping[str, object]) -> Reply:
+        """Answer a chat-completions request under the session's pins and caps.
+
+        Never raises but for cancellation: every failure is a reply with its HTTP status.
+        """
+        if self._closed:
+            return _refusal(401, "the session is closed", "invalid_api_key")
+        try:
+            pinned = pin(asked, self._line.pins, self._caps.output_tokens_per_call)
+        except BadRequest as error:
+            return self.refuse(asked, 400, str(error), "invalid_request", error.param)
+        reserve = _reservation(pinned)
+        self._capped = self._capped or self._cap_in_the_way()
+        if self._capped:
+            return self.refuse(asked, 429, f"cap reached: {self._capped}", "budget_exceeded")
+        return await self._forward(asked, pinned, reserve)
+
+    def refuse(
+        self,
+        asked: Mapping[str, object],
+        status: int,
+        message: str,
+        code: str,
+        param: str | None = None,
+    ) -> Reply:
+        """Answer without a call, and record it; after a few such records they are only counted."""
+        reply = _refusal(status, message, code, param)
+        self._refusals += 1
+        if self._refusals <= REFUSALS_KEPT:
+            record = Exchange(request=asked, response=reply.body, status=status, seconds=0.0)
+            self._records.append(record)
+        return reply
+
+    async def close(self) -> SessionReport:
+        """Cut calls in flight and report; closing again gives the same report."""
+        if not self._closed:
+            self._closed = True
+            if self._on_close is not None:
+                self._on_close(self)
+        for task in tuple(self._calls):
+            task.cancel()
+        while self._calls:  # each ends by its cancellation, and leaves the set once recorded
+            await asyncio.wait(tuple(self._calls))
+            await asyncio.sleep(0)
+        return SessionReport(
+            usage=self._usage,
+            exchanges=self.recorded,
+            capped=self._capped,
+            fault=self._fault,
+        )
+
+    def _cap_in_the_way(self) -> str:
+        caps = self._caps
+        if caps.calls is not None and self._made >= caps.calls:
+            return f"{caps.calls} calls"
+        if caps.tokens is not None and self._usage.tokens + self._reserved >= caps.tokens:
+            return f"{caps.tokens} tokens"
+        return ""
+
+    async def _forward(self, asked: Mapping[str, object], pinned: Pinned, reserve: int) -> Reply:
+        nth, place = self._made, len(self._records)
+        self._made += 1
+        self._reserved += reserve
+        self._records.append(None)
+        began = self._line.now()
+        task = asyncio.ensure_future(self._call(pinned, nth))
+        self._calls.add(task)
+        try:
+            await asyncio.wait({task})
+        finally:
+            task.cancel()
+            self._calls.discard(task)
+            self._reserved -= reserve
+            reply = _result(task, pinned)
+            self._settle(reply)
+            self._records[place] = Exchange(
+                request=asked,
+                response=reply.body,
+                status=reply.status,
+                seconds=self._line.now() - began,
+                usage=reply.usage,
+                pinned=pinned.names,
+            )
+        return reply
+
+    async def _call(self, pinned: Pinned, nth: int) -> Reply:
+        """The process boundary: an unforeseen error of ours is a fault, never the harness's."""
+        try:
+            reply = await call(self._line, pinned.request, self.scope, nth, self._deadline)
+        except Exception as error:
+            text = redact(f"{type(error).__name__}: {error}", self._line.secrets)
+            return faulted(f"gateway error: {text}")
+        return replace(reply, body=public_body(reply.body, self.pinned_model))
+
+    def _settle(self, reply: Reply) -> None:
+        self._usage += reply.usage
+        self._fault = self._fault or reply.fault
+
+
+def _result(task: asyncio.Task[Reply], pinned: Pinned) -> Reply:
+    """The reply of an ended call; of one that was cut, what it must at least have cost."""
+    ended = task.done() and not task.cancelled()
+    reply = task.result() if ended else replace(out_of_time(), status=CUT_STATUS)
+    if reply.status not in (CUT_STATUS, OUT_OF_TIME):
+        return reply
+    spent = tokens_of_bytes(_size(pinned))
+    usage = Usage(uncached_input=spent, calls=1, dollars=None, estimated=True)
+    return replace(reply, usage=usage)
+
+
+def _reservation(pinned: Pinned) -> int:
+    """Tokens that a call may take: its prompt by size, and its output limit."""
+    limits = [value for key in LIMITS if isinstance(value := pinned.request.get(key), int)]
+    return tokens_of_bytes(_size(pinned)) + (max(limits) if limits else 0)
+
+
+def _size(pinned: Pinned) -> int:
+    return len(json.dumps(pinned.request.get("messages"), default=str))
+
+
+def _refusal(status: int, message: str, code: str, param: str | None = None) -> Reply:
+    return Reply(status=status, body=error_body(message, code, param), usage=Usage())
