@@ -6,6 +6,7 @@ refs) and `cat-file --batch` (one process for all reads), beside `for-each-ref` 
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -22,7 +23,9 @@ SETTINGS = (
     "gc.auto=0",
     "maintenance.auto=false",
     "core.logAllRefUpdates=false",
-    "core.fsync=committed",
+    # Pages are written out one by one; `harden` then flushes the disk once for all of them.
+    "core.fsync=objects,reference",
+    "core.fsyncMethod=writeout-only",
     "fastimport.unpackLimit=1000000",
 )
 
@@ -63,6 +66,16 @@ class Git:
     def fast_import(self, stream: bytes) -> str:
         """Feed a stream that ends with ``done``; what its `get-mark` commands printed."""
         return self._run("fast-import", "--quiet", "--force", "--done", stdin=stream)
+
+    def harden(self, ref: str) -> None:
+        """Force a ref just written, and with it the objects written before it, to the disk."""
+        for path in (self.path / ref, (self.path / ref).parent):
+            if path.exists():
+                descriptor = os.open(path, os.O_RDONLY)
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
 
     def refs(self, prefix: str, form: str) -> list[str]:
         """One line per ref below `prefix`, in git's `for-each-ref` format."""

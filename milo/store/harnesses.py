@@ -83,6 +83,7 @@ class HarnessStore:
         branch = f"refs/heads/{ref_part(island)}"
         stream = _stream(_ref(candidate), branch, harness.tree, above, text)
         commit = self._git.fast_import(stream).strip()
+        self._git.harden(_ref(candidate))
         if self._by_digest is not None:
             self._by_digest.setdefault(harness.digest, commit)
         if self._git.read("HEAD") is None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from milo.core.attempt import AttemptKey, Outcome, Usage
 from milo.core.errors import RecordError, RunError, StaleWriter
 from milo.core.events import Event, Record
+from milo.core.evidence import Trace
+from milo.core.harness import Harness
 from milo.core.population import Population
 from milo.core.ports import Clock
 from milo.store.attempts import PART_ROWS, AttemptTable
@@ -142,6 +145,46 @@ class RunStore:
     def population(self) -> Population:
         """A new fold of the whole journal; the caller may go on folding into it."""
         return Population.of(self.records())
+
+    def append_attempts(self, outcomes: Sequence[Outcome]) -> None:
+        """Record outcomes durably; those already on record are ignored (`AttemptTable.append`)."""
+        self.attempts.append(outcomes)
+
+    def lookup(self, keys: Iterable[AttemptKey]) -> dict[AttemptKey, Outcome]:
+        """The valid outcomes on record of the given keys."""
+        return self.attempts.lookup(keys)
+
+    def spent_by_attempts(self) -> tuple[int, Usage]:
+        """How many attempts are on record, and what all of them used."""
+        return self.attempts.count, self.attempts.spent()
+
+    def put_trace(self, trace: Trace) -> str:
+        """Store a trace by its content; its hash."""
+        return self.traces.put(trace)
+
+    def get_trace(self, digest: str) -> Trace:
+        """A stored trace; raises `RecordError`."""
+        return self.traces.get(digest)
+
+    def put_session(self, scope: str, trace: Trace) -> None:
+        """Keep a model session that belongs to no attempt under its scope."""
+        self.sessions.put(scope, self.traces.put(trace))
+
+    def put_harness(
+        self, candidate: str, harness: Harness, parents: Sequence[str], message: str
+    ) -> None:
+        """Commit a candidate on the branch of its island, whose id its own begins with."""
+        self.harnesses.put(
+            candidate,
+            harness,
+            island=candidate.rpartition(".")[0] or candidate,
+            parents=tuple(parents),
+            message=message,
+        )
+
+    def get_harness(self, candidate: str) -> Harness:
+        """A committed candidate; raises `RecordError`."""
+        return self.harnesses.get(candidate)
 
     def close(self) -> None:
         """Give the run back; safe to call twice."""
