@@ -104,6 +104,8 @@ def _after_curriculum(population: Population, applied: dict[str, int]) -> str:
 
 
 def _harvest(nodes: Sequence[Node]) -> str:
+    if not nodes:
+        return "no child since"
     admitted = sum(node.verdict is Verdict.ADMITTED for node in nodes)
     children = "1 child" if len(nodes) == 1 else f"{len(nodes)} children"
     return f"{admitted} of {children} admitted since"

@@ -103,13 +103,12 @@ def headline(population: Population, validation: Comparison, test: Comparison) -
 
 
 def _judgement(difference: Interval, best_seed: str) -> str:
-    figures = f"{text.points(difference)} points, 95 % interval"
-    against = f"the best seed {best_seed} ({figures})"
+    against = f"the best seed {best_seed} ({text.points_apart(difference)})"
     if difference.low > 0:
         return f"is better than {against}"
     if difference.high < 0:
         return f"is worse than {against}"
-    return f"is not shown to differ from {against}, which includes zero,"
+    return f"is not shown to differ from {against}, an interval that includes zero,"
 
 
 def warnings_of(

@@ -27,6 +27,7 @@ class DownloadBar:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._tasks: dict[str, TaskID] = {}
+        self._drawn: dict[str, int] = {}
         self._said: dict[str, float] = {}
         self._bars = Progress(
             TextColumn("{task.description}"),
@@ -58,13 +59,18 @@ class DownloadBar:
 
     def close(self) -> None:
         """Give the terminal back; safe to call twice."""
-        self._bars.stop()
+        if self._tasks:
+            self._bars.stop()
 
     def _draw(self, done: int, total: int, what: str) -> None:
         if not self._tasks:
             self._bars.start()
         if what not in self._tasks:
             self._tasks[what] = self._bars.add_task(what, total=total or None)
+        # A fetcher reports every chunk; drawing each of them would cost more than fetching it.
+        elif done < total and done < self._drawn[what] + (total / 200 or 1e6):
+            return
+        self._drawn[what] = done
         self._bars.update(self._tasks[what], completed=done, total=total or None)
         self._bars.refresh()
 

@@ -6,13 +6,17 @@ from collections.abc import Iterator
 
 from rich import box
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from milo.views.report import Report
 from milo.views.sections import Section, TableOf, sections_of
 
-NARROW = 90
+WORDS = 20
+"""Characters that a column of words needs at least where its cells are longer."""
+MOST_ROWS = 80
+"""Rows of one table on the terminal; the written report has them all."""
 
 
 def print_report(report: Report, console: Console) -> None:
@@ -30,30 +34,52 @@ def _print_section(section: Section, console: Console) -> None:
     for line in section.lines:
         console.print(_hanging(line, console.width))
     if section.table is not None:
+        cut = len(section.table.rows) - MOST_ROWS
+        if cut > 0:
+            console.print(Text(f"({cut} earlier rows are in the written report)", style="dim"))
         console.print(_rich_table(section.table, console.width))
     for command in section.code:
         console.print(Text(f"  {command}", style="cyan"), soft_wrap=True)
 
 
-def _hanging(line: str, width: int) -> Table:
+def _hanging(line: str, width: int) -> Padding:
     """A line whose continuation keeps the indentation of its beginning."""
     body = line.lstrip(" ")
-    grid = Table.grid(padding=0)
-    grid.add_column(width=min(len(line) - len(body), max(0, width - 20)))
-    grid.add_column(overflow="fold")
-    grid.add_row("", Text(body))
-    return grid
+    return Padding(Text(body), (0, 0, 0, min(len(line) - len(body), width // 4)), expand=False)
 
 
 def _rich_table(table: TableOf, width: int) -> Table:
     drawn = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    shown = [i for i, c in enumerate(table.columns) if c.vital or width >= NARROW]
+    shown = _fitting(table, width)
     for place in shown:
         column = table.columns[place]
-        drawn.add_column(column.name, justify="right" if column.number else "left", overflow="fold")
-    for row in table.rows:
+        drawn.add_column(
+            column.name,
+            justify="right" if column.number else "left",
+            overflow="fold",
+            no_wrap=column.number,
+        )
+    for row in table.rows[-MOST_ROWS:]:
         drawn.add_row(*(Text(row[place]) for place in shown))
     return drawn
+
+
+def _fitting(table: TableOf, width: int) -> list[int]:
+    """The places of the columns that fit, the least needed left out first; words may wrap."""
+    needs = [_need(table, place) for place in range(len(table.columns))]
+    places = list(range(len(table.columns)))
+    while sum(needs[place] + 2 for place in places) - 2 > width:
+        least = max(places, key=lambda place: table.columns[place].rank)
+        if table.columns[least].rank == 0:
+            break
+        places.remove(least)
+    return places
+
+
+def _need(table: TableOf, place: int) -> int:
+    column = table.columns[place]
+    widest = max((len(row[place]) for row in table.rows), default=0)
+    return max(len(column.name), widest if column.number else min(WORDS, widest))
 
 
 def report_markdown(report: Report) -> str:

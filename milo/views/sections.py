@@ -20,10 +20,10 @@ from milo.views.spending import Coverage
 
 
 class Column(NamedTuple):
-    """A table column; one that is not `vital` is left out where the page is narrow."""
+    """A table column; where there is no room the highest `rank` leaves first, 0 never does."""
 
     name: str
-    vital: bool = True
+    rank: int = 0
     number: bool = False
 
 
@@ -66,10 +66,10 @@ _MEASURES = (
     Column("harness"),
     Column("PR@k %", number=True),
     Column("RR@k %", number=True),
-    Column("once %", vital=False, number=True),
-    Column("k", vital=False, number=True),
+    Column("once %", rank=4, number=True),
+    Column("k", rank=3, number=True),
     Column("tokens", number=True),
-    Column("latency", number=True),
+    Column("latency", rank=2, number=True),
     Column("valid", number=True),
 )
 
@@ -116,9 +116,9 @@ def _difference(report: Report, comparison: Comparison) -> tuple[str, ...]:
         for ratio in (comparison.tokens_ratio, comparison.latency_ratio)
     )
     return (
-        f"winner − best seed ({best}): {text.points(comparison.difference)} points, 95 % interval, "
+        f"winner − best seed ({best}): {text.points_apart(comparison.difference)}, "
         f"paired over {text.plural(comparison.paired_tasks, 'task')}",
-        f"tokens {tokens}, latency {latency} of the best seed's",
+        f"per attempt {tokens} the best seed's tokens and {latency} its latency",
     )
 
 
@@ -175,15 +175,15 @@ def _candidates(candidates: tuple[CandidateLine, ...]) -> Section:
         return Section(title="")
     columns = (
         Column("candidate"),
-        Column("round", vital=False, number=True),
-        Column("from", vital=False),
+        Column("round", rank=4, number=True),
+        Column("from", rank=2),
         Column("edit"),
         Column("search %", number=True),
         Column("val %", number=True),
-        Column("tokens", vital=False, number=True),
-        Column("valid", vital=False, number=True),
+        Column("tokens", rank=3, number=True),
+        Column("valid", rank=5, number=True),
         Column("verdict"),
-        Column("reason", vital=False),
+        Column("reason", rank=1),
     )
     return Section(
         title="All candidates",
@@ -229,9 +229,9 @@ def _spending(spending: Spending, coverage: Coverage) -> Section:
             columns=(
                 Column("role"),
                 Column("calls", number=True),
-                Column("input", vital=False, number=True),
-                Column("cached", vital=False, number=True),
-                Column("output", vital=False, number=True),
+                Column("input", rank=3, number=True),
+                Column("cached", rank=2, number=True),
+                Column("output", rank=1, number=True),
                 Column("tokens", number=True),
                 Column("price", number=True),
             ),

@@ -26,14 +26,15 @@ def accuracy(interval: Interval | None) -> str:
     return f"{percent(interval.mean)} ± {percent(interval.half_width)}"
 
 
-def points(interval: Interval | None) -> str:
-    """A difference of means in percentage points with its interval: ``+24.0 [12.1, 35.9]``."""
-    if interval is None:
-        return DASH
-    mean = f"{100 * interval.mean:+.1f}"
+def points_apart(interval: Interval) -> str:
+    """A difference of means in percentage points: ``+24.0 points, 95 % interval +12.1 to +35.9``.
+
+    An interval that can't be estimated is said to be unknown.
+    """
+    mean = f"{100 * interval.mean:+.1f} points, 95 % interval"
     if not math.isfinite(interval.half_width):
-        return f"{mean} [?, ?]"
-    return f"{mean} [{100 * interval.low:+.1f}, {100 * interval.high:+.1f}]"
+        return f"{mean} unknown"
+    return f"{mean} {100 * interval.low:+.1f} to {100 * interval.high:+.1f}"
 
 
 def count(number: float | None) -> str:

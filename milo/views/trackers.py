@@ -24,7 +24,12 @@ _URL_SECRETS = re.compile(r"(?<=://)[^/@\s]+@|(?<=[?#]).*")
 
 
 class ResumableTracker(Protocol):
-    """A `core.ports.Tracker` that knows the last step it holds; lower steps are ignored."""
+    """A `core.ports.Tracker` that knows the last step it holds; lower steps are ignored.
+
+    `fault` says why the run is no longer followed, "" while it is or where nobody asked for it.
+    """
+
+    fault: str
 
     @property
     def last_step(self) -> int:
@@ -41,7 +46,10 @@ class ResumableTracker(Protocol):
 
 
 class NullTracker:
-    """Follows nothing."""
+    """Follows nothing; `fault` says why, where something was meant to."""
+
+    def __init__(self, fault: str = "") -> None:
+        self.fault = fault
 
     @property
     def last_step(self) -> int:
@@ -148,7 +156,7 @@ def choose_tracker(
 
     `name` is the run's name, `directory` the folder inside the run directory that wandb may
     write to, `config` the plan as data. Raises `ConfigError` for an unknown word, and where
-    wandb is asked for and can't be had.
+    wandb is asked for and can't be had; ``auto`` goes on without it and says so in `fault`.
     """
     if plan.wandb not in MODES:
         raise ConfigError("tracking.wandb", f"one of {', '.join(MODES)}", repr(plan.wandb))
@@ -160,7 +168,12 @@ def choose_tracker(
         raise ConfigError(
             f"tracking.wandb={plan.wandb}", "wandb to be installed (pip install wandb)", "none"
         )
-    return WandbTracker(plan, name, directory, config)
+    try:
+        return WandbTracker(plan, name, directory, config)
+    except ConfigError as error:
+        if plan.wandb == "auto":
+            return NullTracker(str(error))
+        raise
 
 
 def wandb_is_installed() -> bool:

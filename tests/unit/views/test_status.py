@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from milo.core.attempt import AttemptKey, Outcome, Status, Usage
+from milo.core.budget import Budget
+from milo.core.events import RunResumed
+from milo.views.status import RunState, status_json, status_of, status_text
+from milo.views.view import Progress
+
+
+def _status(story: Any, **changes: Any) -> Any:
+    given = {"run": "runs/demo", "alive": False, "now": 2000.0, **changes}
+    return status_of(story.records, story.made, **given)
+
+
+@pytest.mark.parametrize(
+    ("name", "alive", "state"),
+    [
+        ("empty", False, RunState.NOT_STARTED),
+        ("moves", True, RunState.RUNNING),
+        ("moves", False, RunState.INTERRUPTED),
+        ("finished", False, RunState.FINISHED),
+        ("finished", True, RunState.FINISHED),
+    ],
+)
+def test_the_state_follows_from_the_records_and_the_owner(
+    make_story: Any, name: str, alive: bool, state: RunState
+) -> None:
+    assert _status(make_story(name), alive=alive).state is state
+
+
+def test_an_interrupted_run_says_how_to_go_on(make_story: Any) -> None:
+    words = status_text(_status(make_story("moves")))
+    assert "interrupted: resume with `milo resume runs/demo`" in words
+
+
+def test_islands_show_rounds_verdicts_and_their_best(make_story: Any) -> None:
+    islands = {i.island: i for i in _status(make_story("moves")).islands}
+    assert (islands["i2"].tried, islands["i2"].admitted) == (2, 1)
+    assert (islands["i3"].mutator, islands["i3"].round) == ("single_call", 2)
+    assert islands["i2"].best == "i2.2"
+    assert islands["i4"].best_fitness.accuracy == pytest.approx(1 / 6)
+
+
+def test_spend_is_kept_apart_by_role(make_story: Any) -> None:
+    status = _status(make_story("moves"))
+    assert status.spend["target"].calls == status.coverage.attempted
+    assert status.spend["mutator"].tokens == 70
+    assert status.spend["orchestrator"].tokens == 150
+
+
+def test_missing_attempts_lower_the_coverage_and_name_the_fault(make_story: Any) -> None:
+    story = make_story("seeds")
+    key = AttemptKey(harness="h", task="s00", task_digest="d", model="m", index=7)
+    story.made.append(
+        Outcome(key=key, status=Status.MODEL_ERROR, reward=None, usage=Usage(dollars=None))
+    )
+    status = _status(story)
+    assert status.coverage.attempted - status.coverage.valid == 1
+    assert "(missing: 1 model_error)" in status_text(status)
+    assert "unknown" in status_text(status)
+
+
+def test_times_are_told_from_the_records_and_the_pause_is_left_out(make_story: Any) -> None:
+    story = make_story("moves")
+    active = _status(story).active_s
+    story.add(RunResumed(), after=5000.0)
+    status = _status(story, now=10_000.0, alive=True)
+    assert status.active_s == active
+    assert status.resumes == 1
+    assert status.last_admitted == "i3.2"
+    assert status.since_progress_s > 5000
+    assert "resumed 1 time" in status_text(status)
+
+
+def test_queue_and_flight_are_shown_where_they_are_known(make_story: Any) -> None:
+    story = make_story("moves")
+    assert _status(story).queued is None
+    live = Progress(budget=Budget(), queued=12, slots_busy=4)
+    assert "queue: 12 queued, 4 in flight" in status_text(_status(story, progress=live))
+
+
+def test_a_run_that_searched_nothing_says_so(make_story: Any) -> None:
+    status = _status(make_story("unsearched"))
+    assert not status.searched
+    assert "nothing was searched" in status_text(status)
+
+
+def test_the_json_of_every_story_is_strict(make_story: Any) -> None:
+    for name in ("empty", "seeds", "moves", "finished"):
+        data = json.loads(status_json(_status(make_story(name))), parse_constant=pytest.fail)
+        assert data["run"] == "runs/demo"
+    assert data["winner"] == {"candidate": "i2.2", "island": "i2", "rule": "one_se"}

@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+import importlib.util
+import struct
+import sys
+import types
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from milo.core.errors import ConfigError
+from milo.core.plan import TrackingPlan
+from milo.views.points import tracker_points
+from milo.views.trackers import (
+    Follower,
+    NullTracker,
+    choose_tracker,
+    public_config,
+    run_id,
+)
+
+needs_wandb = pytest.mark.skipif(
+    importlib.util.find_spec("wandb") is None, reason="wandb is not installed"
+)
+
+
+class ListTracker:
+    """Keeps points as wandb would; `last_step` is what an earlier process left."""
+
+    def __init__(self, last_step: int = -1) -> None:
+        self.points: list[tuple[int, dict[str, float]]] = []
+        self._last = last_step
+        self.fault = ""
+
+    @property
+    def last_step(self) -> int:
+        return self._last
+
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        assert step > self._last
+        self._last = step
+        self.points.append((step, dict(values)))
+
+    def finish(self, summary: Mapping[str, object]) -> None:
+        raise AssertionError("nobody finishes here")
+
+
+def test_steps_are_the_journals_own_and_rise(make_story: Any) -> None:
+    story = make_story("finished")
+    steps = [point.step for point in tracker_points(story.records)]
+    assert steps == sorted(set(steps))
+    assert set(steps) <= {record.seq for record in story.records}
+
+
+def test_points_tell_islands_population_and_spending(make_story: Any) -> None:
+    points = list(tracker_points(make_story("finished").records))
+    latest: dict[str, float] = {}
+    for point in points:
+        latest.update(point.values)
+    assert latest["island/i1/accuracy"] == pytest.approx(0.6)
+    assert latest["island/i2/best_validation"] == pytest.approx(0.8)
+    assert latest["island/i2/gain"] == latest["island/i2/gain_total"] == pytest.approx(0.0123)
+    assert latest["island/i4/accuracy"] == pytest.approx(1 / 6)
+    assert latest["island/i4/members"] == 1
+    assert latest["population/best_validation"] == pytest.approx(0.8)
+    assert latest["orchestrator/interventions"] == 4
+    assert latest["spent/tokens"] > latest["spent/attempts"] > 0
+    stalls = [p.values["island/i2/stall"] for p in points if "island/i2/stall" in p.values]
+    assert max(stalls) == 3
+
+
+def test_spending_never_falls_and_no_task_is_counted_twice(make_story: Any) -> None:
+    story = make_story("seeds")
+    once = [point.values["spent/attempts"] for point in tracker_points(story.records)]
+    assert once == sorted(once)
+    story.score("i1.0", "search", 0.2)
+    story.consult("i1", 1, "healthy")
+    assert list(tracker_points(story.records))[-1].values["spent/attempts"] == once[-1]
+
+
+@pytest.mark.parametrize("cut", [0, 1, 7, 20, 33])
+def test_a_killed_and_resumed_run_lacks_no_step_and_repeats_none(make_story: Any, cut: int) -> None:
+    records = make_story("finished").records
+    whole = ListTracker()
+    Follower(whole).update(records)
+    first = ListTracker()
+    Follower(first).update(records[:cut])
+    second = ListTracker(first.last_step)
+    follower = Follower(second)
+    follower.update(records[: cut + 3])
+    follower.update(records[cut + 3 :])
+    assert first.points + second.points == whole.points
+
+
+def test_secrets_stay_out_of_the_config() -> None:
+    config = public_config(
+        {
+            "model": {
+                "base_url": "https://user:CANARY@host/v1?key=CANARY",
+                "api_key": "CANARY",
+                "max_tokens": 5,
+                "headers": [{"Authorization": "CANARY"}, "http://u:CANARY@host"],
+            },
+            "token": "CANARY",
+            "monkey": 1,
+        }
+    )
+    assert "CANARY" not in repr(config)
+    assert config["model"]["max_tokens"] == 5  # type: ignore[index]
+    assert config["monkey"] == 1
+
+
+def test_wandb_is_not_needed_unless_it_is_asked_for(tmp_path: Path) -> None:
+    def without() -> bool:
+        return False
+
+    for word in ("auto", "off"):
+        plan = TrackingPlan(wandb=word)
+        tracker = choose_tracker(plan, "demo", tmp_path, {}, installed=without)
+        assert isinstance(tracker, NullTracker)
+        tracker.log(1, {"a": 1.0})
+        tracker.finish({})
+        assert tracker.last_step == -1
+    with pytest.raises(ConfigError, match="pip install wandb"):
+        choose_tracker(TrackingPlan(wandb="offline"), "demo", tmp_path, {}, installed=without)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_word_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"tracking\.wandb: expected one of auto, offline"):
+        choose_tracker(TrackingPlan(wandb="ofline"), "demo", tmp_path, {})
+
+
+def test_a_runs_id_is_its_names_own() -> None:
+    assert run_id("runs/a") == run_id("runs/a") != run_id("runs/b")
+
+
+class FakeRun:
+    """An online run that was resumed at step 12 and loses its connection at step 14."""
+
+    resumed, step = True, 12
+
+    def __init__(self) -> None:
+        self.logged: list[int] = []
+        self.summary: dict[str, object] = {}
+
+    def log(self, values: Mapping[str, float], step: int, commit: bool) -> None:
+        if step >= 14:
+            raise OSError("connection lost")
+        self.logged.append(step)
+
+    def finish(self) -> None:
+        raise OSError("connection lost")
+
+
+@pytest.fixture
+def fake_wandb(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    module = types.ModuleType("wandb")
+    module.Error = type("Error", (Exception,), {})  # type: ignore[attr-defined]
+    module.Settings = lambda **settings: settings  # type: ignore[attr-defined]
+    run = FakeRun()
+    module.run = run  # type: ignore[attr-defined]
+    module.init = lambda **given: run  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "wandb", module)
+    return module
+
+
+def _choose(word: str, directory: Path) -> Any:
+    return choose_tracker(TrackingPlan(wandb=word), "demo", directory, {}, installed=lambda: True)
+
+
+def test_an_online_run_goes_on_after_its_own_last_step(
+    fake_wandb: types.ModuleType, tmp_path: Path
+) -> None:
+    tracker = _choose("online", tmp_path)
+    assert tracker.last_step == 11
+    for step in (10, 11, 12, 13):
+        tracker.log(step, {"a": 1.0})
+    assert fake_wandb.run.logged == [12, 13]
+
+
+def test_a_wandb_that_fails_on_the_way_never_ends_the_run(
+    fake_wandb: types.ModuleType, tmp_path: Path
+) -> None:
+    tracker = _choose("online", tmp_path)
+    for step in (13, 14, 15):
+        tracker.log(step, {"a": 1.0})
+    assert "connection lost" in tracker.fault
+    assert tracker.last_step == 13
+    tracker.finish({})
+    assert fake_wandb.run.logged == [13]
+
+
+def test_a_wandb_that_does_not_open_is_a_mistake_only_where_it_was_asked_for(
+    fake_wandb: types.ModuleType, tmp_path: Path
+) -> None:
+    def refuse(**given: object) -> None:
+        raise fake_wandb.Error("not logged in")
+
+    fake_wandb.init = refuse  # type: ignore[attr-defined]
+    with pytest.raises(ConfigError, match="not logged in"):
+        _choose("online", tmp_path)
+    tracker = _choose("auto", tmp_path)
+    assert isinstance(tracker, NullTracker)
+    assert "not logged in" in tracker.fault
+
+
+def _wandb_records(path: Path) -> Iterator[Any]:
+    """The records of an offline run, read from its log of 32 KiB blocks."""
+    from wandb.proto import wandb_internal_pb2
+
+    data, at, parts = path.read_bytes(), 7, b""
+    while at + 7 <= len(data):
+        if 32768 - at % 32768 < 7:
+            at += 32768 - at % 32768
+            continue
+        _, size, kind = struct.unpack_from("<IHB", data, at)
+        parts += data[at + 7 : at + 7 + size]
+        at += 7 + size
+        if kind in (1, 4):
+            record = wandb_internal_pb2.Record()
+            record.ParseFromString(parts)
+            yield record
+            parts = b""
+
+
+def _steps(directory: Path) -> list[int]:
+    (path,) = (directory / "wandb").glob("offline-run-*/run-*.wandb")
+    return [
+        record.history.step.num
+        for record in _wandb_records(path)
+        if record.WhichOneof("record_type") == "history"
+    ]
+
+
+@needs_wandb
+def test_an_offline_run_that_was_left_and_resumed_holds_every_step_once(
+    make_story: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a user who syncs after a crash sees doubled or missing rounds."""
+    monkeypatch.setenv("WANDB_API_KEY", "CANARY" * 7)
+    records = make_story("finished").records
+    expected = [point.step for point in tracker_points(records)]
+    config = {"model": {"name": "local", "api_key": "CANARY"}}
+    for part in (records[:20], records):
+        tracker = choose_tracker(TrackingPlan(wandb="auto"), "demo", tmp_path, config)
+        assert tracker.last_step == -1
+        Follower(tracker).update(part)
+        tracker.log(3, {"late": 1.0})
+        tracker.finish({"winner": "i2.2", "gain": float("nan")})
+        assert tracker.fault == ""
+    assert _steps(tmp_path) == expected
+    written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"CANARY" not in written
