@@ -190,8 +190,7 @@ def set_arguments(tree: FileTree, technique: str, arguments: str) -> FileTree:
         text = module.text
         for call in _uses(module, technique):
             if call.keywords:
-                start = span(text, call.keywords[0].value)[0] - len(f"{call.keywords[0].arg}=")
-                end = span(text, call.keywords[-1].value)[1]
+                start, end = _keyword_span(text, call)
                 text = _splice(text, start, end, arguments)
         if text != module.text:
             tree = _replaced(tree, module, text)
@@ -202,8 +201,8 @@ def arguments_of(tree: FileTree, technique: str) -> str:
     """The keyword arguments of a technique's first use, as source text; "" for none."""
     for module in anatomy_of(tree).modules:
         for call in _uses(module, technique):
-            parts = [f"{k.arg}={ast.unparse(k.value)}" for k in call.keywords]
-            return ", ".join(parts)
+            if call.keywords:
+                return module.text[slice(*_keyword_span(module.text, call))]
     return ""
 
 
@@ -222,6 +221,13 @@ def span(text: str, node: ast.expr) -> tuple[int, int]:
     """Start and end of a node as offsets into the text."""
     end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
     return _offset(text, node.lineno, node.col_offset), _offset(text, end_line, end_column)
+
+
+def _keyword_span(text: str, call: ast.Call) -> tuple[int, int]:
+    """Start and end of a call's keyword arguments."""
+    first, last = call.keywords[0], call.keywords[-1]
+    end = span(text, last.value)[1]
+    return _offset(text, first.lineno, first.col_offset), end
 
 
 def _offset(text: str, line: int, column: int) -> int:
