@@ -14,10 +14,15 @@ class Budget:
     """The run's limits; None means that this limit does not bind. At least one must."""
 
     rounds: int | None = None
+    """Generations of every island."""
     hours: float | None = None
+    """Hours by the clock, counted while the run is active."""
     attempts: int | None = None
+    """Executions of a harness on a task."""
     tokens: int | None = None
+    """Tokens of target, mutators and orchestrator together."""
     dollars: float | None = None
+    """Dollars of target, mutators and orchestrator together."""
 
     @property
     def is_bounded(self) -> bool:

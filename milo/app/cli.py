@@ -1,0 +1,248 @@
+"""The command line: `milo run`, `resume`, `status`, `report`, `runs`, `export`, `doctor`, `suite`.
+
+Exit codes: 0 done, 2 the user's input is wrong, 1 any other failure, 130 interrupted. Heavy
+imports wait until a command needs them, so that `milo --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, Protocol
+
+from milo.core.errors import MiloError, UserError
+
+if TYPE_CHECKING:
+    from milo.core.plan import RunPlan
+
+OK, FAILED, USER_ERROR, INTERRUPTED = 0, 1, 2, 130
+
+RUNS_DIR = Path("runs")
+"""Where runs lie by default, below the current directory."""
+
+
+class Launcher(Protocol):
+    """What starts and resumes runs; both answer with an exit code."""
+
+    def launch(self, plan: RunPlan, *, overrides: Sequence[str]) -> int:
+        """Run a plan to its end."""
+        ...
+
+    def resume(self, path: Path, *, allow: Sequence[str]) -> int:
+        """Go on with a run, allowing these changes of its configuration."""
+        ...
+
+
+def main(argv: Sequence[str] | None = None, *, launcher: Launcher | None = None) -> int:
+    """Run one command; never raises for an error of the user's, MILO's or the provider's."""
+    parser = build_parser()
+    args, rest = parser.parse_known_args(argv)
+    _take_rest(parser, args, rest)
+    args.launcher = launcher
+    try:
+        code: int = args.handler(args)
+        return code
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has gone (`milo runs | head`); nothing is left to say to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except MiloError as error:
+        # One line: what went wrong with the user's input or outside is no place in our code.
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        return USER_ERROR if isinstance(error, UserError) else FAILED
+    except Exception:  # the process boundary: whatever is left is a fault of ours
+        traceback.print_exc()
+        print("error: this is a fault in MILO; `milo doctor` may tell more", file=sys.stderr)
+        return FAILED
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The grammar of the command line."""
+    parser = argparse.ArgumentParser(
+        prog="milo", description="Find a better harness for a frozen model.", allow_abbrev=False
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_running(commands)
+    _add_reading(commands)
+    _add_checking(commands)
+    return parser
+
+
+def _add_running(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    run = commands.add_parser(
+        "run", help="search for a better harness", epilog="`milo keys` lists every key."
+    )
+    run.add_argument("-m", "--multirun", action="store_true", help="run every combination of a,b")
+    run.add_argument("--into", type=Path, metavar="DIR", help="a multirun's directory, to go on")
+    run.add_argument("overrides", nargs="*", metavar="key=value")
+    run.set_defaults(handler=_run)
+    resume = commands.add_parser("resume", help="go on with a run that was stopped")
+    resume.add_argument("run", metavar="RUN", help="a path or a unique name")
+    resume.add_argument("--allow-changes", nargs="+", default=[], metavar="key=value", dest="allow")
+    resume.set_defaults(handler=_resume)
+    keys = commands.add_parser("keys", help="list what `milo run` can be told")
+    keys.set_defaults(handler=_keys)
+
+
+def _add_reading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    status = commands.add_parser("status", help="what a run is doing, alive or dead")
+    status.add_argument("run", metavar="RUN")
+    status.add_argument("--json", action="store_true")
+    status.set_defaults(handler=_status)
+    report = commands.add_parser("report", help="what a run found")
+    report.add_argument("run", metavar="RUN")
+    form = report.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true")
+    form.add_argument("--markdown", action="store_true")
+    report.set_defaults(handler=_report)
+    runs = commands.add_parser("runs", help="list the runs here")
+    runs.set_defaults(handler=_runs)
+    export = commands.add_parser("export", help="copy a harness out of a run")
+    export.add_argument("run", metavar="RUN")
+    export.add_argument("candidate", nargs="?", default="", metavar="CANDIDATE")
+    export.add_argument("target", type=Path, metavar="DIR", help="must not exist or be empty")
+    export.set_defaults(handler=_export)
+
+
+def _add_checking(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    doctor = commands.add_parser("doctor", help="check this machine, and say what to do")
+    doctor.set_defaults(handler=_doctor)
+    suite = commands.add_parser("suite", help="look at suites of tasks")
+    kinds = suite.add_subparsers(dest="suite_command", required=True, metavar="COMMAND")
+    check = kinds.add_parser("check", help="check every task: reference scores 1, no-op 0")
+    check.add_argument("path", metavar="PATH", help="a folder of tasks, or a built-in suite")
+    check.set_defaults(handler=_suite_check)
+    listing = kinds.add_parser("list", help="the built-in suites")
+    listing.set_defaults(handler=_suite_list)
+
+
+def _take_rest(
+    parser: argparse.ArgumentParser, args: argparse.Namespace, rest: Sequence[str]
+) -> None:
+    """argparse stops taking words at the first option after them; give `run` the others too."""
+    options = [word for word in rest if word.startswith("-")]
+    if options or (rest and args.command != "run"):
+        parser.error(f"unrecognized arguments: {' '.join(options or rest)}")
+    if rest:
+        args.overrides = [*args.overrides, *rest]
+
+
+class _Version(argparse.Action):
+    def __call__(self, *_: object, **__: object) -> NoReturn:
+        from milo import __version__
+
+        print(f"milo {__version__}")
+        sys.exit(OK)
+
+
+# --- handlers ----------------------------------------------------------------------------------
+
+
+def _launcher(args: argparse.Namespace) -> Launcher:
+    if args.launcher is not None:
+        given: Launcher = args.launcher
+        return given
+    import importlib
+
+    module: Launcher = importlib.import_module("milo.app.launch")
+    return module
+
+
+def _run(args: argparse.Namespace) -> int:
+    from milo.app.asking import with_budget
+
+    if args.multirun or args.into:
+        return _multirun(args)
+    plan, words = with_budget(args.overrides, terminal=_terminal())
+    return _launcher(args).launch(plan, overrides=words)
+
+
+def _multirun(args: argparse.Namespace) -> int:
+    from datetime import datetime
+
+    from milo.app.inspect import progress_of
+    from milo.app.multirun import Multirun
+
+    folder = args.into or Path("multirun") / datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
+    multirun = Multirun(launcher=_launcher(args), progress_of=progress_of)
+    return multirun.run(args.overrides, folder, terminal=_terminal())
+
+
+def _resume(args: argparse.Namespace) -> int:
+    from milo.app.inspect import locate
+
+    return _launcher(args).resume(locate(args.run, RUNS_DIR), allow=args.allow)
+
+
+def _terminal() -> Callable[[str], str] | None:
+    """How to ask the user, or None where nobody is there to answer."""
+    return input if sys.stdin.isatty() and sys.stdout.isatty() else None
+
+
+def _keys(_: argparse.Namespace) -> int:
+    from milo.app.keys import describe_keys
+
+    print(describe_keys())
+    return OK
+
+
+def _status(args: argparse.Namespace) -> int:
+    from milo.app.inspect import locate, status_text
+
+    print(status_text(locate(args.run, RUNS_DIR), as_json=args.json))
+    return OK
+
+
+def _report(args: argparse.Namespace) -> int:
+    from milo.app.inspect import locate, report_text
+
+    form = "json" if args.json else "markdown" if args.markdown else "text"
+    print(report_text(locate(args.run, RUNS_DIR), form=form))
+    return OK
+
+
+def _runs(_: argparse.Namespace) -> int:
+    from milo.app.inspect import runs_text
+
+    print(runs_text((RUNS_DIR, Path("multirun"))))
+    return OK
+
+
+def _export(args: argparse.Namespace) -> int:
+    from milo.app.inspect import export, locate
+
+    print(export(locate(args.run, RUNS_DIR), args.candidate, args.target))
+    return OK
+
+
+def _doctor(_: argparse.Namespace) -> int:
+    from milo.app.doctor import examine, render, verdict
+
+    findings = examine(os.environ)
+    print(render(findings))
+    return FAILED if verdict(findings) else OK
+
+
+def _suite_check(args: argparse.Namespace) -> int:
+    from milo.app.suite_tools import check_suite
+
+    return check_suite(args.path)
+
+
+def _suite_list(_: argparse.Namespace) -> int:
+    from milo.app.suite_tools import list_suites
+
+    print(list_suites())
+    return OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

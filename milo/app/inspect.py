@@ -1,0 +1,205 @@
+"""Reading runs for the command line: which one is meant, its status, its report, its harnesses.
+
+Only reads: a run may be alive in another process meanwhile.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from milo.app.convert import nearest
+from milo.app.multirun import RunProgress
+from milo.core.attempt import Outcome
+from milo.core.errors import RunError
+from milo.core.events import Record
+from milo.core.lineage import Node
+from milo.store import RunReader, find_run
+from milo.views.concluding import build_report
+from milo.views.rendering import print_report, report_markdown
+from milo.views.report import Place, Report, report_json
+from milo.views.status import RunState, Status, status_json, status_of
+from milo.views.status import status_text as status_words
+
+MULTIRUNS = Path("multirun")
+DEPTH = 3
+"""How deep below a folder of runs a run may lie (a multirun puts its jobs one deeper)."""
+
+
+def locate(name: str, runs_dir: Path, multiruns: Path = MULTIRUNS) -> Path:
+    """The run directory that a path or a unique name means; raises `RunError`."""
+    try:
+        return find_run(name, runs_dir)
+    except RunError:
+        if not multiruns.is_dir():
+            raise
+        try:
+            return find_run(name, multiruns)
+        except RunError:
+            pass
+        raise
+
+
+def progress_of(path: Path) -> RunProgress:
+    """How far a run directory has come; raises `RunError` where it is something else."""
+    if not path.exists():
+        return RunProgress.ABSENT
+    with RunReader(path) as reader:
+        ended = reader.population().ended is not None
+    return RunProgress.FINISHED if ended else RunProgress.STOPPED
+
+
+def status(path: Path, now: float) -> Status:
+    """The status of a run at `now`, in seconds since the epoch."""
+    with RunReader(path) as reader:
+        return status_of(
+            reader.records(),
+            reader.attempts.iter(),
+            run=str(path),
+            alive=reader.owner() is not None,
+            now=now,
+        )
+
+
+def status_text(path: Path, *, as_json: bool) -> str:
+    """What `milo status` prints."""
+    found = status(path, time.time())
+    return status_json(found) if as_json else status_words(found)
+
+
+class RunRecords:
+    """One run as the report reads it (`views.concluding.RunData`)."""
+
+    def __init__(self, reader: RunReader) -> None:
+        self._reader = reader
+        self._parents = {node.candidate: node.parents for node in reader.population().lineage}
+
+    def records(self) -> Iterable[Record]:
+        """The journal, in order."""
+        return self._reader.records()
+
+    def outcomes(self) -> Iterable[Outcome]:
+        """Every attempt on record, once."""
+        return self._reader.attempts.iter()
+
+    def patch(self, candidate: str) -> str:
+        """The diff from the first parent; "" where there is none on record."""
+        parents = self._parents.get(candidate, ())
+        harnesses = self._reader.harnesses
+        if not parents or not (harnesses.has(candidate) and harnesses.has(parents[0])):
+            return ""
+        return harnesses.patch(parents[0], candidate)
+
+
+def report_of(path: Path, notes: Sequence[str] = ()) -> Report:
+    """The report of a run, finished or not."""
+    with RunReader(path) as reader:
+        return build_report(RunRecords(reader), place_of(reader), notes)
+
+
+def place_of(reader: RunReader) -> Place:
+    """Where a run and its winner lie, and the commands that show and export them."""
+    path, winner = str(reader.path), reader.population().winner
+    commands = [
+        f"milo export {path} my-harness" if winner else f"milo resume {path}",
+        f"git -C {reader.path / 'harnesses.git'} log --graph --oneline --all",
+        f"milo report {path} --markdown",
+    ]
+    harness = ""
+    if winner and reader.harnesses.has(winner.candidate):
+        commit = reader.harnesses.commit(winner.candidate)
+        harness = f"{reader.path / 'harnesses.git'} at {commit[:12]}"
+    return Place(run=path, harness=harness, commands=tuple(commands))
+
+
+def report_text(path: Path, *, form: str) -> str:
+    """What `milo report` prints; `form` is ``text``, ``json`` or ``markdown``."""
+    report = report_of(path)
+    if form == "json":
+        return report_json(report)
+    if form == "markdown":
+        return report_markdown(report)
+    page = Console()
+    text = io.StringIO()
+    print_report(
+        report,
+        Console(
+            file=text, width=page.width, force_terminal=page.is_terminal, no_color=page.no_color
+        ),
+    )
+    return text.getvalue().rstrip("\n")
+
+
+def runs_text(folders: Sequence[Path]) -> str:
+    """One line for each run below the folders, the newest last; what to do where there is none."""
+    paths = [path for folder in folders for path in runs_below(folder)]
+    if not paths:
+        return "no runs here; milo run budget=quick makes one"
+    lines = sorted(_line(path) for path in paths)
+    width = max(len(name) for _, name, _ in lines)
+    return "\n".join(f"{name:<{width}}  {words}" for _, name, words in lines)
+
+
+def runs_below(folder: Path) -> tuple[Path, ...]:
+    """The run directories below a folder."""
+    patterns = ("/".join(["*"] * depth + ["run.json"]) for depth in range(1, DEPTH + 1))
+    return tuple(sorted({found.parent for p in patterns for found in folder.glob(p)}))
+
+
+def _line(path: Path) -> tuple[float, str, str]:
+    """When a run was made, its path, and where it stands; a broken run says so in its place."""
+    try:
+        with RunReader(path) as reader:
+            created = reader.created
+        found = status(path, time.time())
+    except RunError as error:
+        return 0.0, str(path), str(error)
+    tried = sum(island.tried for island in found.islands)
+    admitted = sum(island.admitted for island in found.islands)
+    words = f"{found.state}, {len(found.islands)} islands, {admitted} of {tried} children admitted"
+    if found.state is RunState.FINISHED and found.winner:
+        words += f", winner {found.winner.candidate}"
+    return created, str(path), words
+
+
+def export(path: Path, candidate: str, target: Path) -> str:
+    """Write a candidate (the winner where none is named) to `target`; what was done, in words.
+
+    Raises `RunError` for an unknown candidate, a run without a winner, or a target in use.
+    """
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise RunError(f"export to {target}", "a directory that is new or empty", "one in use")
+    with RunReader(path) as reader:
+        name = _candidate(reader, candidate)
+        harness = reader.harnesses.get(name)
+    harness.tree.write_to(target)
+    entry = " ".join(harness.manifest.entry)
+    return f"{name} of {path} is in {target} (entry: {entry})\nsearch on from it: seeds={target}"
+
+
+def _candidate(reader: RunReader, wanted: str) -> str:
+    population = reader.population()
+    known = [node.candidate for node in population.lineage]
+    if wanted:
+        if wanted not in known:
+            meant = nearest(wanted, known)
+            hint = f", such as {meant!r}" if meant else ""
+            expected = f"a candidate of {reader.path}{hint}"
+            raise RunError(f"candidate {wanted!r}", expected, "an unknown one")
+        return wanted
+    if population.winner is None:
+        best = max(population.lineage, key=_validated, default=None)
+        hint = f" (name a candidate, such as {best.candidate})" if best else ""
+        raise RunError(f"run {reader.path}", f"a winner to export{hint}", "none frozen yet")
+    return population.winner.candidate
+
+
+def _validated(node: Node) -> float:
+    """Mean validation reward, for a hint; -1 where it was never validated."""
+    evaluation = node.evaluation("validation")
+    rates = [score.reward for score in evaluation.values()]
+    return sum(rates) / len(rates) if rates else -1.0

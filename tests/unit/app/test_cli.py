@@ -1,0 +1,134 @@
+"""The command line: exit codes, one-line errors, and what each command passes on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from milo.app.cli import FAILED, INTERRUPTED, OK, USER_ERROR, main
+from milo.core.errors import HarnessError, ModelError
+from milo.core.plan import RunPlan
+
+pytestmark = pytest.mark.usefixtures("no_keys", "workdir")
+
+
+@dataclass
+class FakeLauncher:
+    """Answers with a code or a fault."""
+
+    answer: int | BaseException = 0
+    calls: list[tuple[RunPlan, tuple[str, ...]]] = field(default_factory=list)
+
+    def launch(self, plan: RunPlan, *, overrides: Sequence[str]) -> int:
+        self.calls.append((plan, tuple(overrides)))
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+    def resume(self, path: Path, *, allow: Sequence[str]) -> int:
+        raise AssertionError("not asked for")
+
+
+def test_run_passes_plan_and_words_to_the_launcher() -> None:
+    launcher = FakeLauncher()
+    assert main(["run", "budget=quick", "seed=3"], launcher=launcher) == OK
+    ((plan, words),) = launcher.calls
+    assert plan.seed == 3 and words == ("budget=quick", "seed=3")
+
+
+def test_the_launchers_exit_code_is_milos() -> None:
+    assert main(["run", "budget=quick"], launcher=FakeLauncher(7)) == 7
+
+
+def test_a_user_error_is_one_line_and_exit_code_two(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "budgt=quick"], launcher=FakeLauncher()) == USER_ERROR
+    err = capsys.readouterr().err
+    assert err.startswith("error: ") and err.count("\n") == 1
+    assert "'budget'" in err and "Traceback" not in err
+
+
+def test_an_unset_budget_is_refused_off_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run"], launcher=FakeLauncher()) == USER_ERROR
+    assert "budget=quick" in capsys.readouterr().err
+
+
+def test_a_user_error_of_a_run_is_a_user_error_too(capsys: pytest.CaptureFixture[str]) -> None:
+    fault = HarnessError("seed", "a file harness.toml", "none")
+    assert main(["run", "budget=quick"], launcher=FakeLauncher(fault)) == USER_ERROR
+    assert capsys.readouterr().err == "error: seed: expected a file harness.toml, found none\n"
+
+
+def test_another_fault_of_the_provider_is_one_line_and_exit_code_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["run", "budget=quick"], launcher=FakeLauncher(ModelError("down"))) == FAILED
+    assert capsys.readouterr().err == "error: down\n"
+
+
+def test_a_fault_of_ours_shows_where_it_was_and_a_hint(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "budget=quick"], launcher=FakeLauncher(ZeroDivisionError())) == FAILED
+    err = capsys.readouterr().err
+    assert "Traceback" in err and "milo doctor" in err
+
+
+def test_an_interrupt_is_exit_code_130() -> None:
+    assert main(["run", "budget=quick"], launcher=FakeLauncher(KeyboardInterrupt())) == INTERRUPTED
+
+
+def test_options_may_stand_between_the_words() -> None:
+    launcher = FakeLauncher()
+    words = ["run", "seed=1,2", "-m", "budget=quick", "--into", "here", "strategy=d"]
+    assert main(words, launcher=launcher) == OK
+    assert [plan.seed for plan, _ in launcher.calls] == [1, 2]
+    assert all(plan.strategy.name == "d" for plan, _ in launcher.calls)
+    assert Path("here/multirun.json").is_file()
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["run", "--fast"],
+        [],
+        ["status"],
+        ["fly"],
+        ["runs", "x"],
+        ["report", "r", "--json", "--markdown"],
+    ],
+)
+def test_a_command_line_that_cannot_be_read_is_exit_code_two(argv: list[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(argv)
+    assert caught.value.code == USER_ERROR
+
+
+@pytest.mark.parametrize(
+    "argv", [["status", "nope"], ["report", "nope"], ["export", "nope", "d"], ["resume", "nope"]]
+)
+def test_a_run_that_is_not_there_is_a_user_error(
+    argv: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(argv, launcher=FakeLauncher()) == USER_ERROR
+    assert "'nope'" in capsys.readouterr().err
+
+
+def test_keys_lists_groups_and_values(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["keys"]) == OK
+    out = capsys.readouterr().out
+    assert "best_of_n" in out and "budget.hours" in out
+
+
+def test_runs_says_so_where_there_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs"]) == OK
+    assert "no runs here" in capsys.readouterr().out
+
+
+def test_help_is_written_by_the_installed_entry_point() -> None:
+    out = subprocess.run(
+        [sys.executable, "-m", "milo.app.cli", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    assert all(word in out for word in ("run", "resume", "status", "report", "export", "doctor"))

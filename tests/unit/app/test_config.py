@@ -1,0 +1,413 @@
+"""Configuration: what the user types becomes a typed plan, or is refused in words that help."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from milo.app.config import (
+    amend,
+    compose,
+    conf_dir,
+    differences,
+    from_data,
+    groups,
+    known_keys,
+    require_budget,
+    to_data,
+)
+from milo.app.convert import flat
+from milo.app.keys import describe_keys, documented
+from milo.core.budget import Budget
+from milo.core.errors import ConfigError
+from milo.core.plan import MemoryKind, RunPlan, SelectionKind, WinnerRule
+
+NO_KEY: dict[str, str] = {}
+KEY = {"OPENAI_API_KEY": "sk-canary"}
+
+
+def plan(*words: str, environ: dict[str, str] = NO_KEY, cwd: Path | None = None) -> RunPlan:
+    return compose(words, environ=environ, cwd=cwd)
+
+
+def refusal(*words: str, environ: dict[str, str] = NO_KEY) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        plan(*words, environ=environ)
+    return caught.value
+
+
+def test_the_defaults_are_those_that_the_plan_documents() -> None:
+    assert plan() == RunPlan()
+
+
+def test_words_reach_the_plan() -> None:
+    found = plan("suite=deskwork", "model=local", "budget.hours=0.2", "seed=3", "run=x")
+    assert found.budget == Budget(hours=0.2)
+    assert (found.seed, found.run) == (3, "x")
+
+
+def test_a_whole_number_of_hours_becomes_a_float() -> None:
+    hours = plan("budget.hours=2").budget.hours
+    assert hours == 2.0 and isinstance(hours, float)
+
+
+def test_the_quick_budget_is_twelve_minutes() -> None:
+    assert plan("budget=quick").budget == Budget(hours=0.2)
+
+
+def test_a_value_beside_a_group_wins_over_the_group_in_either_order() -> None:
+    assert plan("budget=quick", "budget.hours=1").budget.hours == 1.0
+    assert plan("budget.hours=1", "budget=quick").budget.hours == 1.0
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("budget.hour=1", "budget.hours"),
+        ("budgt=quick", "budget"),
+        ("hours=1", "budget.hours"),
+        ("model.nmae=x", "model.name"),
+        ("admission.alhpa=1", "admission.alpha"),
+        ("strategy.admission.alpa=1", "strategy.admission.alpha"),
+        ("sede=1", "seed"),
+    ],
+)
+def test_an_unknown_key_is_refused_with_the_nearest_valid_one(word: str, meant: str) -> None:
+    error = refusal(word)
+    assert word.partition("=")[0] in error.thing
+    assert meant in error.expected
+
+
+def test_a_key_outside_any_group_is_refused() -> None:
+    assert "zzzzqqq" in str(refusal("zzzzqqq=1"))
+
+
+@pytest.mark.parametrize(
+    "word", ["+seed=1", "~seed", "seed", "++budget.hours=1", "hydra.run.dir=x"]
+)
+def test_what_is_no_plain_assignment_is_refused(word: str) -> None:
+    assert word.partition("=")[0] in str(refusal(word))
+
+
+@pytest.mark.parametrize(
+    ("word", "thing", "expected", "found"),
+    [
+        ("budget.hours=soon", "budget.hours", "a number", "'soon'"),
+        ("seed=true", "seed", "a whole number", "True"),
+        ("seed=1.5", "seed", "a whole number", "1.5"),
+        ("strategy.orchestrator=3", "strategy.orchestrator", "true or false", "3"),
+        ("strategy.memory=big", "strategy.memory", "flat, lineage", "'big'"),
+        ("seed=null", "seed", "a whole number", "null"),
+        ("suite.families={a: 1}", "suite.families", "a list", "a"),
+        ("suite.families=[1]", "suite.families[0]", "text", "1"),
+        ("strategy.admission={alpha: 1}", "strategy.admission", "strategy.admission.alpha", ""),
+    ],
+)
+def test_a_wrong_type_says_key_expected_and_found(
+    word: str, thing: str, expected: str, found: str
+) -> None:
+    error = refusal(word)
+    assert thing in error.thing
+    assert expected in error.expected
+    assert found in error.found
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "admission.alpha=1.5",
+        "admission.alpha=nan",
+        "budget.hours=0",
+        "budget.hours=-1",
+        "budget.hours=inf",
+        "suite.search=0",
+        "cluster.slots=0",
+        "cluster.sandbox=jail",
+        "tracking.wandb=maybe",
+        "selection.tau=0",
+        "orchestrator.kind=boss",
+        "mutators.pool=[]",
+        "model.name=",
+    ],
+)
+def test_a_value_out_of_range_is_refused(word: str) -> None:
+    error = refusal(word)
+    assert error.expected and error.found
+
+
+def test_a_key_given_twice_is_refused() -> None:
+    assert "two" in refusal("seed=1", "seed=2").found
+
+
+def test_a_key_given_twice_under_an_alias_is_refused() -> None:
+    assert "two" in refusal("admission.alpha=1", "strategy.admission.alpha=0.1").found
+
+
+def test_admission_alpha_is_short_for_the_strategys() -> None:
+    assert plan("admission.alpha=1").strategy.admission.alpha == 1.0
+    assert plan("winner=accuracy").strategy.winner is WinnerRule.ACCURACY
+
+
+def test_text_keys_take_numbers_and_words_as_they_are_typed() -> None:
+    found = plan("run=2024", "tracking.project=true", "tracking.group=007")
+    assert (found.run, found.tracking.project, found.tracking.group) == ("2024", "true", "007")
+
+
+def test_text_that_hydras_grammar_refuses_is_taken_as_it_is(tmp_path: Path) -> None:
+    found = plan("run=runs/try (2) #1", f"seeds={tmp_path}/my (old) seed")
+    assert found.run == "runs/try (2) #1"
+    assert found.seeds == (f"{tmp_path}/my (old) seed",)
+
+
+def test_a_malformed_list_is_refused() -> None:
+    assert refusal("seeds=[a").thing == "seeds"
+
+
+# --- values that are no option of their group ---------------------------------------------------
+
+
+def test_a_model_that_is_no_file_of_its_group_is_a_litellm_model() -> None:
+    found = plan("model=openrouter/qwen/qwen3:free")
+    assert found.model.name == "openrouter/qwen/qwen3:free"
+
+
+def test_a_near_miss_of_an_embedded_model_is_refused() -> None:
+    assert "'local'" in str(refusal("model=locl"))
+
+
+def test_a_gguf_file_is_the_embedded_model_with_that_path(tmp_path: Path) -> None:
+    for words in (["model=w.gguf"], ["model=local", "model.path=w.gguf"]):
+        found = plan(*words, cwd=tmp_path).model
+        assert (found.name, found.path) == ("local", str(tmp_path / "w.gguf"))
+
+
+def test_a_path_beside_a_hosted_model_is_refused() -> None:
+    assert refusal("model=openai/gpt-4o", "model.path=w.gguf").thing == "model.path"
+
+
+def test_a_folder_is_a_suite(tmp_path: Path) -> None:
+    (tmp_path / "chores").mkdir()
+    found = plan("suite=chores", "suite.test=0", cwd=tmp_path).suite
+    assert (found.name, found.path, found.test) == ("chores", str(tmp_path / "chores"), 0)
+
+
+def test_a_suite_that_is_neither_built_in_nor_a_folder_is_refused() -> None:
+    error = refusal("suite=deskwrok")
+    assert "a folder of tasks" in error.expected
+    assert "'deskwork'" in error.found
+
+
+@pytest.mark.parametrize("word", ["seeds=one,two", "seeds=[one,two]", "seeds.dirs=[one,two]"])
+def test_seeds_are_directories_in_a_list(word: str, tmp_path: Path) -> None:
+    assert plan(word, cwd=tmp_path).seeds == (str(tmp_path / "one"), str(tmp_path / "two"))
+
+
+def test_one_seed_needs_no_list(tmp_path: Path) -> None:
+    assert plan("seeds=one", cwd=tmp_path).seeds == (str(tmp_path / "one"),)
+
+
+def test_mutators_are_a_pool_in_order() -> None:
+    found = plan("mutators=operators,agent_loop:openai/m")
+    assert found.agents.mutators == ("operators", "agent_loop:openai/m")
+
+
+def test_an_unknown_mutator_is_refused_with_the_nearest() -> None:
+    assert "'operators'" in refusal("mutators=operator").expected
+
+
+def test_an_unknown_option_of_a_closed_group_is_refused_with_the_nearest() -> None:
+    error = refusal("strategy=best_of")
+    assert error.thing == "strategy" and "best_of_n" in error.expected
+
+
+# --- what depends on the environment ------------------------------------------------------------
+
+
+def test_without_a_key_operators_propose_and_rules_orchestrate() -> None:
+    agents = plan("model=openai/gpt-4o").agents
+    assert (agents.mutators, agents.orchestrator) == (("operators",), "rules")
+
+
+def test_with_a_key_and_a_hosted_model_that_model_proposes_and_orchestrates() -> None:
+    agents = plan("model=openai/gpt-4o", environ=KEY).agents
+    assert agents.mutators == ("agent_loop:openai/gpt-4o",)
+    assert (agents.orchestrator, agents.model) == ("agent", "openai/gpt-4o")
+
+
+def test_with_a_key_alone_nothing_hosted_is_used() -> None:
+    agents = plan(environ=KEY).agents
+    assert (agents.mutators, agents.orchestrator, agents.model) == (("operators",), "rules", "")
+
+
+def test_a_hosted_mutator_model_may_improve_an_embedded_target() -> None:
+    agents = plan("mutators.model=openai/big", environ=KEY).agents
+    assert (agents.mutators, agents.orchestrator) == (("agent_loop:openai/big",), "agent")
+
+
+def test_what_the_user_names_wins_over_the_environment() -> None:
+    words = ("model=openai/gpt-4o", "mutators=operators", "orchestrator=rules")
+    agents = plan(*words, environ=KEY).agents
+    assert (agents.mutators, agents.orchestrator) == (("operators",), "rules")
+
+
+def test_a_keys_value_is_never_in_the_plan() -> None:
+    assert "canary" not in repr(plan("model=openai/gpt-4o", environ=KEY))
+
+
+def test_an_empty_key_counts_as_none() -> None:
+    assert plan("model=openai/x", environ={"OPENAI_API_KEY": " "}).agents.orchestrator == "rules"
+
+
+@pytest.mark.parametrize(
+    "words", [("mutators=agent_loop",), ("orchestrator=agent",), ("strategy=a",)]
+)
+def test_a_model_driven_part_without_a_model_is_refused(words: tuple[str, ...]) -> None:
+    assert "mutators.model" in refusal(*words).expected
+
+
+# --- strategies -----------------------------------------------------------------------------------
+
+
+def test_the_ablations_add_one_part_each() -> None:
+    a, b, c, d, e = (
+        plan(f"strategy={name}", "mutators.model=openai/m", environ=KEY) for name in "abcde"
+    )
+    assert a.agents.mutators == ("single_call",)
+    assert b.agents.mutators == ("agent_loop:openai/m",)
+    assert {x.key for x in differences(a, b)} == {"strategy.name", "agents.mutators"}
+    assert b.strategy.selection.kind is SelectionKind.BEST and b.strategy.islands == 1
+    assert b.strategy.memory is MemoryKind.FLAT and not b.strategy.orchestrator
+    assert {x.key for x in differences(b, c)} == {
+        "strategy.name",
+        "strategy.memory",
+        "strategy.selection.kind",
+    }
+    assert {x.key for x in differences(c, d)} == {"strategy.name", "strategy.islands"}
+    assert {x.key for x in differences(d, e)} == {"strategy.name", "strategy.orchestrator"}
+
+
+def test_strategy_e_is_milo_under_its_letter() -> None:
+    e = plan("strategy=e")
+    assert replace(e, strategy=replace(e.strategy, name="milo")) == plan()
+
+
+def test_best_of_n_mutates_the_seeds_independently() -> None:
+    strategy = plan("strategy=best_of_n").strategy
+    assert strategy.selection.kind is SelectionKind.ROOT
+    assert not strategy.orchestrator and strategy.memory is MemoryKind.FLAT
+
+
+def test_best_of_seeds_makes_no_round() -> None:
+    assert plan("strategy=best_of_seeds").budget.rounds == 0
+
+
+def test_an_explicit_mutator_wins_over_the_strategys() -> None:
+    assert plan("strategy=a", "mutators=operators").agents.mutators == ("operators",)
+
+
+def test_the_orchestrator_can_be_left_out() -> None:
+    assert not plan("orchestrator=off").strategy.orchestrator
+
+
+@pytest.mark.parametrize("group", sorted(groups()))
+def test_every_option_of_every_group_composes(group: str) -> None:
+    for option in groups()[group]:
+        if option not in ("folder", "default"):
+            plan(f"{group}={option}", "mutators.model=openai/m", environ=KEY)
+
+
+# --- budgets, round trips, the key set ---------------------------------------------------------
+
+
+def test_a_plan_without_a_budget_is_refused_with_an_example() -> None:
+    with pytest.raises(ConfigError, match=r"budget=quick, or budget\.hours=0\.2"):
+        require_budget(plan())
+    require_budget(plan("budget.attempts=5"))
+
+
+def test_a_plan_goes_to_plain_data_and_back() -> None:
+    words = (
+        "strategy=b",
+        "seeds=a,b",
+        "budget.tokens=5",
+        "model.temperature=0.5",
+        "winner=accuracy",
+    )
+    one = plan(*words)
+    assert from_data(to_data(one)) == one
+    assert to_data(one)["strategy"]["selection"]["kind"] == "best"
+
+
+def test_saved_data_with_an_unknown_key_is_refused() -> None:
+    data = to_data(RunPlan())
+    data["budget"]["hour"] = 1
+    with pytest.raises(ConfigError, match=r"budget\.hours"):
+        from_data(data)
+
+
+def test_differences_name_the_keys() -> None:
+    (change,) = differences(plan(), plan("seed=4"))
+    assert str(change) == "seed: 0 -> 4"
+
+
+def test_amending_changes_only_what_is_named() -> None:
+    before = plan("strategy=d", "budget.hours=1", "model=openai/m", environ=KEY)
+    after = amend(before, ["budget.hours=2", "admission.alpha=1"], environ=NO_KEY)
+    assert [change.key for change in differences(before, after)] == [
+        "strategy.admission.alpha",
+        "budget.hours",
+    ]
+
+
+def test_amending_with_a_group_replaces_the_whole_group() -> None:
+    before = plan("budget.hours=1", "budget.attempts=9")
+    assert amend(before, ["budget=night"], environ=NO_KEY).budget == Budget(hours=8.0)
+
+
+def test_amending_with_nothing_changes_nothing() -> None:
+    before = plan("strategy=a", "mutators=operators", "seeds=x", "budget=quick")
+    assert amend(before, [], environ=NO_KEY) == before
+
+
+def test_the_key_set_is_pinned() -> None:
+    """A key that comes, goes or is renamed changes what users' scripts may say: do it knowingly."""
+    assert sorted(known_keys()) == sorted(KEYS.split())
+
+
+def test_every_key_is_documented() -> None:
+    undocumented = [key for key, doc in documented(RunPlan).items() if not doc]
+    assert not undocumented
+    text = describe_keys()
+    assert all(key in text for key in known_keys())
+
+
+def test_every_leaf_of_the_plan_is_a_key_under_some_name() -> None:
+    from milo.app.overrides import canonical
+
+    moved = {"seeds": "seeds.dirs"}
+    assert {moved.get(k, canonical(k)) for k in flat(RunPlan())} <= known_keys()
+
+
+def test_the_conf_folder_is_found_beside_the_package() -> None:
+    assert (conf_dir() / "config.yaml").is_file()
+
+
+KEYS = """
+budget budget.attempts budget.dollars budget.hours budget.rounds budget.tokens
+cluster cluster.address cluster.attempt_retries cluster.sandbox cluster.slots
+model model.base_url model.context model.max_calls model.max_output_tokens model.max_tokens
+model.name model.parallel model.path model.temperature model.threads
+mutators mutators.model mutators.pool
+orchestrator orchestrator.kind
+replay run seed
+seeds seeds.dirs
+strategy strategy.admission.alpha strategy.admission.bootstraps strategy.admission.epsilon
+strategy.islands strategy.memory strategy.mutation_tries strategy.name strategy.orchestrator
+strategy.patience strategy.selection.alpha strategy.selection.kind strategy.selection.tau
+strategy.winner
+suite suite.families suite.k suite.name suite.path suite.search suite.split_seed suite.test
+suite.validation
+tracking tracking.group tracking.project tracking.wandb
+"""
