@@ -4,6 +4,7 @@ A sandbox need not enforce everything, but what it claims it enforces, and what 
 enforce it doesn't claim. Subclass `SandboxCases`, name it ``Test…`` and return the sandbox from
 `make_sandbox`. Needs pytest with asyncio in auto mode.
 """
+# ruff: noqa: D102 - the names of the cases are sentences
 
 from __future__ import annotations
 
@@ -220,11 +221,13 @@ class SandboxCases:
             writer.close()
 
         socket = tmp_path / "gateway.sock"
-        async with await asyncio.start_unix_server(echo, str(socket)):
-            async with self.opened(sandbox, gateway_socket=socket) as environment:
-                env = {"GATEWAY": "127.0.0.1:8765"}
-                ended = await environment.run(python(ECHO, env=env, gateway=True))
-                shut = await environment.run(python(ECHO, env=env))
+        async with (
+            await asyncio.start_unix_server(echo, str(socket)),
+            self.opened(sandbox, gateway_socket=socket) as environment,
+        ):
+            env = {"GATEWAY": "127.0.0.1:8765"}
+            ended = await environment.run(python(ECHO, env=env, gateway=True))
+            shut = await environment.run(python(ECHO, env=env))
         assert ended.stdout == "b'said one' b'said two'\n", ended.stderr
         if "no-network" in sandbox.capabilities:
             assert shut.code != 0, "a command without the right reached the gateway"
@@ -243,10 +246,12 @@ class SandboxCases:
         code += "s = socket.create_connection((host, int(port)))\ns.sendall(b'x')\n"
         code += "os._exit(3)"
         socket = tmp_path / "gateway.sock"
-        async with await asyncio.start_unix_server(hold, str(socket)):
-            async with self.opened(sandbox, gateway_socket=socket) as environment:
-                env = {"GATEWAY": "127.0.0.1:8765"}
-                ended = await environment.run(python(code, env=env, gateway=True))
+        async with (
+            await asyncio.start_unix_server(hold, str(socket)),
+            self.opened(sandbox, gateway_socket=socket) as environment,
+        ):
+            env = {"GATEWAY": "127.0.0.1:8765"}
+            ended = await environment.run(python(code, env=env, gateway=True))
         assert ended.code == 3
         assert ended.seconds < SLACK_S
 
