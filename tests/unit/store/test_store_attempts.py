@@ -239,6 +239,7 @@ def test_the_hash_of_a_key_is_part_of_the_format() -> None:
 HIGH, LOW = 2139303586554847542, 12722520720760204236
 
 
+@settings(max_examples=60)
 @given(
     st.lists(
         st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.booleans()), max_size=12),
@@ -345,7 +346,7 @@ def test_any_order_of_appends_compactions_and_kills_keeps_every_outcome_once(
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=30,
+            max_examples=20,
             stateful_step_count=15,
             deadline=None,
             suppress_health_check=list(HealthCheck),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_builders import harness
 
@@ -220,6 +220,7 @@ def test_a_machine_without_git_says_so(tmp_path: Path) -> None:
         Git(tmp_path, command="git-that-is-not-there")
 
 
+@settings(max_examples=40)
 @given(st.lists(st.text(min_size=1, max_size=6), min_size=2, max_size=2, unique=True))
 def test_different_names_are_different_refs(names: list[str]) -> None:
     try:
