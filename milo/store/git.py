@@ -6,14 +6,16 @@ refs) and `cat-file --batch` (one process for all reads), beside `for-each-ref` 
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from milo.core.errors import RecordError, UserError
+from milo.core.errors import DiskFull, RecordError, UserError
 
 # No hooks, no signing, no background work, whatever git is set up to do elsewhere.
 SETTINGS = (
@@ -28,6 +30,14 @@ SETTINGS = (
     "core.fsyncMethod=writeout-only",
     "fastimport.unpackLimit=1000000",
 )
+
+LEFT_BY_THE_DEAD = (
+    "*.lock",
+    "refs/**/*.lock",
+    "objects/*/tmp_*",
+    "fast_import_crash_*",
+)
+"""Lock and scratch files of a git that was killed; the locks would stop the next one."""
 
 
 class GitObject(NamedTuple):
@@ -58,10 +68,17 @@ class Git:
         self._reader: subprocess.Popen[bytes] | None = None
 
     def init(self) -> None:
-        """Make the repository, without template files; harmless where it exists."""
+        """Make the repository, without template files, and clear what a killed writer left.
+
+        Harmless where it exists. The caller owns the run, so no other git is writing.
+        """
         self._run(
             "init", "--quiet", "--bare", "--template=", "--object-format=sha1", str(self.path)
         )
+
+        for pattern in LEFT_BY_THE_DEAD:
+            for stale in self.path.glob(pattern):
+                stale.unlink(missing_ok=True)
 
     def fast_import(self, stream: bytes) -> str:
         """Feed a stream that ends with ``done``; what its `get-mark` commands printed."""
@@ -89,15 +106,18 @@ class Git:
         """An object by id or ref name; None where there is none."""
         reader = self._reading()
         assert reader.stdin is not None and reader.stdout is not None
-        reader.stdin.write(name.encode() + b"\n")
-        reader.stdin.flush()
+        try:
+            reader.stdin.write(name.encode() + b"\n")
+            reader.stdin.flush()
+        except BrokenPipeError:
+            pass  # It died; the empty answer below says so.
         header = reader.stdout.readline().decode().split()
         if len(header) == 2 and header[1] == "missing":
             return None
         if len(header) != 3:
-            raise RecordError(
-                f"{self.path}: git can't read {name}: {' '.join(header) or 'it died'}"
-            )
+            self._abandon(reader)
+            found = " ".join(header) or "the process ended"
+            raise RecordError(f"{self.path}: git can't read {name}: {found}")
         data = reader.stdout.read(int(header[2]) + 1)[:-1]
         return GitObject(header[0], header[1], data)
 
@@ -106,6 +126,16 @@ class Git:
         reader, self._reader = self._reader, None
         if reader is not None:
             reader.communicate()
+
+    def _abandon(self, reader: subprocess.Popen[bytes]) -> None:
+        """Let go of a reading process that is of no use; the next read starts another."""
+        self._reader = None
+        reader.kill()
+        reader.wait()
+        for pipe in (reader.stdin, reader.stdout):
+            if pipe is not None:
+                with suppress(BrokenPipeError):
+                    pipe.close()
 
     def _reading(self) -> subprocess.Popen[bytes]:
         if self._reader is None:
@@ -131,6 +161,8 @@ class Git:
         )
         if done.returncode != 0:
             words = done.stderr.decode(errors="replace").strip()
+            if os.strerror(errno.ENOSPC) in words:
+                raise DiskFull(f"{self.path}: no space left on the disk; free some and resume")
             raise RecordError(f"{self.path}: git {arguments[0]} failed: {words}")
         return done.stdout.decode()
 

@@ -50,8 +50,6 @@ class HarnessStore:
         self._by_digest: dict[str, str] | None = None
         if writable:
             self._git.init()
-            for stale in (*path.glob("refs/**/*.lock"), *path.glob("*.lock")):
-                stale.unlink(missing_ok=True)
 
     def put(
         self,

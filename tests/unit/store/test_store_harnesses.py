@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_builders import harness
 
-from milo.core.errors import HarnessError, RecordError, UserError
+from milo.core.errors import DiskFull, HarnessError, RecordError, UserError
 from milo.core.tree import File, FileTree
 from milo.store.git import Git, ref_part
 from milo.store.harnesses import HarnessStore
@@ -162,6 +162,7 @@ def test_what_a_killed_writer_left_locked_does_not_stop_the_next(repository: Pat
         (repository / name).write_bytes(b"")
     (repository / "objects" / "pack" / "tmp_pack_x").write_bytes(b"half")
     again = HarnessStore(repository, writable=True)
+    assert not list(repository.rglob("tmp_*"))
     again.put("a.1", harness("1"), island="a", parents=("a.0",))
     again.close()
     assert git(repository, "rev-parse", "a").strip()
@@ -213,6 +214,25 @@ def test_words_of_a_mutator_cannot_forge_the_digest(store: HarnessStore) -> None
     words = f"title\n\nMilo-Harness: {'0' * 64}\0 and \ud83d"
     store.put("a.0", harness(), island="a", message=words)
     assert store.get("a.0") == harness()
+
+
+def test_a_reading_process_that_was_killed_is_said_once_and_replaced(store: HarnessStore) -> None:
+    store.put("a.0", harness(), island="a")
+    reader = store._git._reader
+    assert reader is not None
+    reader.kill()
+    reader.wait()
+    with pytest.raises(RecordError, match="the process ended"):
+        store.get("a.0")
+    assert store.get("a.0") == harness()
+
+
+def test_a_full_disk_under_git_is_a_full_disk(tmp_path: Path) -> None:
+    fake = tmp_path / "git"
+    fake.write_text("#!/bin/sh\necho 'fatal: write error: No space left on device' >&2; exit 128\n")
+    fake.chmod(0o755)
+    with pytest.raises(DiskFull, match=r"harnesses\.git: no space left"):
+        Git(tmp_path / "harnesses.git", command=str(fake)).fast_import(b"")
 
 
 def test_a_machine_without_git_says_so(tmp_path: Path) -> None:
