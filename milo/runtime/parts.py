@@ -145,7 +145,10 @@ class HostParts:
 class Parts(Protocol):
     """Factories for everything that is no runtime; picklable, called once per process."""
 
-    plan: RunPlan
+    @property
+    def plan(self) -> RunPlan:
+        """The run's plan."""
+        ...
 
     def suite(self) -> Suite:
         """The tasks and their splits."""

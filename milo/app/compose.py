@@ -1,0 +1,263 @@
+"""How a run is put together from its plan: the factories that the runtime calls.
+
+`AppParts` is picklable and holds no secret: each process builds its own pieces from the plan,
+and reads its own environment for provider keys.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from platformdirs import user_cache_path
+
+from milo.app.adapters import SandboxShell, StoreRecords
+from milo.app.checks import LOCAL_MODELS
+from milo.app.face import provider_keys
+from milo.app.model_caller import SessionCaller
+from milo.core.attempt import Usage
+from milo.core.errors import ConfigError
+from milo.core.plan import RunPlan
+from milo.core.ports import Caps, Mutator, Orchestrator, Upstream
+from milo.core.task import Suite
+from milo.gateway.http_upstream import HttpUpstream
+from milo.gateway.line import Line
+from milo.gateway.litellm_upstream import LitellmUpstream
+from milo.gateway.llama_server import EmbeddedServer, ServerSettings
+from milo.gateway.local_upstream import LocalUpstream
+from milo.gateway.pins import SAMPLING_OF_LLAMA, Pins, model_label
+from milo.gateway.proxy import Gateway
+from milo.gateway.replay_upstream import ReplayUpstream
+from milo.gateway.weights import built_in, cached, fetch
+from milo.rollout.local import choose
+from milo.rollout.runner import LocalAttemptRunner
+from milo.runtime.parts import HostParts, ModelCaller
+from milo.search.referee import check_move
+from milo.search.rules import RulesOrchestrator
+from milo.store.replay import ReplaySource
+from milo.store.run_store import RunStore
+from milo.suites.suite import load_suite
+
+
+OWN_MUTATOR = "python:"
+
+
+class SystemClock:
+    """The machine's time."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return time.time()
+
+
+def provider_secrets() -> Mapping[str, str]:
+    """The providers' keys that this process's environment holds, by name; never recorded."""
+    return {name: os.environ[name] for name in provider_keys(os.environ)}
+
+
+def weights_cache() -> Path:
+    """Where fetched weights are kept for all runs of this user."""
+    return user_cache_path("milo") / "weights"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppParts:
+    """Implements the runtime's `Parts` for the adapters that come with MILO.
+
+    `path` is the absolute run directory. Every call builds anew, except the suite and the
+    recording, which are read once per process.
+    """
+
+    plan: RunPlan
+    path: Path
+
+    def suite(self) -> Suite:
+        """The tasks and their splits."""
+        return _suite(self.plan)
+
+    def open_records(self) -> StoreRecords:
+        """The run directory, owned by this process from now on."""
+        return StoreRecords(RunStore.open(self.path, clock=SystemClock()))
+
+    async def open_host(self, name: str) -> HostParts:
+        """Sandbox, gateway and runner of one node."""
+        sandbox = choose(self.plan.cluster.sandbox)
+        owner = f"{self.path.name}-{name}"
+        await sandbox.reap(owner)
+        scratch = Path(tempfile.mkdtemp(prefix="milo-gateway-"))
+        line = self._target_line(scratch)
+        gateway = Gateway(line, scratch / "gateway.sock")
+        try:
+            await line.upstream.check()
+            await gateway.start()
+        except BaseException:
+            await line.upstream.close()
+            shutil.rmtree(scratch, ignore_errors=True)
+            raise
+
+        async def close() -> None:
+            await gateway.stop()
+            await line.upstream.close()
+            await sandbox.reap(owner)
+            shutil.rmtree(scratch, ignore_errors=True)
+
+        return HostParts(
+            runner=LocalAttemptRunner(sandbox, gateway, self._caps(), owner, SystemClock()),
+            model=gateway.model,
+            description=sandbox.description,
+            shell=SandboxShell(sandbox, owner),
+            close=close,
+        )
+
+    def _caps(self) -> Caps:
+        model = self.plan.model
+        return Caps(
+            calls=model.max_calls,
+            tokens=model.max_tokens,
+            output_tokens_per_call=model.max_output_tokens,
+        )
+
+    def _target_line(self, scratch: Path) -> Line:
+        """The frozen model behind its pins."""
+        model = self.plan.model
+        upstream = self._replayed() or self._target(scratch)
+        local = model.name in LOCAL_MODELS
+        return Line(
+            upstream=upstream,
+            pins=Pins(
+                model=upstream.model,
+                temperature=model.temperature,
+                extra=SAMPLING_OF_LLAMA if local else frozenset(),
+            ),
+            rng=np.random.default_rng(self.plan.seed),
+            secrets=tuple(provider_secrets().values()),
+        )
+
+    def _replayed(self) -> Upstream | None:
+        recording = self.replay()
+        if recording is None:
+            return None
+        started = recording.run.population().started
+        return ReplayUpstream(started.model if started else "", recording.exchanges)
+
+    def _target(self, scratch: Path) -> Upstream:
+        model = self.plan.model
+        if model.base_url:
+            label = model_label(model.name, temperature=model.temperature)
+            wire = model.name.rpartition("/")[2]
+            key = provider_secrets().get("OPENAI_API_KEY", "")
+            return HttpUpstream(model.base_url, label, wire_model=wire, api_key=key)
+        if model.name not in LOCAL_MODELS:
+            label = model_label(model.name, temperature=model.temperature)
+            return LitellmUpstream(model.name, label)
+        path, digest = local_weights(self.plan)
+        settings = ServerSettings(
+            context=model.context, parallel=model.parallel, threads=model.threads
+        )
+        server = EmbeddedServer(path, settings, scratch / "model.log")
+        return LocalUpstream(server, model_label(model.name, digest, model.temperature))
+
+    def mutator(self, name: str) -> Mutator:
+        """A mutator of the pool, or the user's own (``python:MODULE:NAME``)."""
+        from milo.agents.pool import make_mutator
+
+        return own_mutator(name) if name.startswith(OWN_MUTATOR) else make_mutator(name)
+
+    def model_caller(self, mutator: str) -> ModelCaller:
+        """The model that a mutator spec ``NAME:MODEL`` names, or the run's agent model."""
+        return SessionCaller(lambda: self._agent_line(mutator))
+
+    def _agent_line(self, mutator: str) -> Line:
+        name = mutator.partition(":")[2] or self.plan.agents.model
+        if not name:
+            raise ConfigError("mutators.model", f"a litellm model for {mutator}", "none")
+        recording = self.replay()
+        upstream: Upstream = (
+            LitellmUpstream(name, name)
+            if recording is None
+            else ReplayUpstream(name, recording.exchanges)
+        )
+        return Line(
+            upstream=upstream,
+            pins=Pins(model=name),
+            rng=np.random.default_rng(self.plan.seed),
+            secrets=tuple(provider_secrets().values()),
+        )
+
+    def orchestrator(self, caller: ModelCaller) -> Orchestrator:
+        """The rules, or an agent that the rules referee."""
+        rules = RulesOrchestrator()
+        if self.plan.agents.orchestrator == "rules":
+            return rules
+        from milo.agents.orchestrator import AgentOrchestrator
+
+        async def complete(messages: Sequence[Mapping[str, object]]) -> tuple[str, Usage]:
+            text, usage, _ = await caller("orchestrator", messages)
+            return text, usage
+
+        return AgentOrchestrator(complete=complete, referee=check_move, fallback=rules)
+
+    def replay(self) -> ReplaySource | None:
+        """The recording that is replayed, if any."""
+        return _recording(Path(self.plan.replay)) if self.plan.replay else None
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return time.time()
+
+
+def own_mutator(spec: str) -> Mutator:
+    """What ``python:MODULE:NAME`` makes when it is called; raises `ConfigError` where it can't.
+
+    `NAME` is a class or function without arguments that gives a `core.ports.Mutator`.
+    """
+    module, _, attribute = spec.removeprefix(OWN_MUTATOR).partition(":")
+    try:
+        mutator: Mutator = getattr(importlib.import_module(module), attribute)()
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        raise ConfigError(
+            f"mutator {spec!r}", "python:MODULE:NAME to make one", str(error)
+        ) from error
+    return mutator
+
+
+def local_weights(plan: RunPlan) -> tuple[Path, str]:
+    """The GGUF file of an embedded model and its content hash; fetched without a progress bar.
+
+    Raises `ConfigError` where `model.path` names no file.
+    """
+    if plan.model.path:
+        path = Path(plan.model.path)
+        if not path.is_file():
+            raise ConfigError("model.path", "a GGUF file", f"{path}, which is no file")
+        return path, _file_label(path)
+    weights = built_in(plan.model.name)
+    found = cached(weights, weights_cache())
+    return found or fetch(weights, weights_cache(), _no_progress), weights.sha256
+
+
+@lru_cache(maxsize=4)
+def _suite(plan: RunPlan) -> Suite:
+    return load_suite(plan.suite)
+
+
+@lru_cache(maxsize=2)
+def _recording(path: Path) -> ReplaySource:
+    return ReplaySource(path)
+
+
+def _no_progress(done: int, total: int, what: str) -> None:
+    """Another node fetches quietly; the driver's node has shown the bar."""
+
+
+def _file_label(path: Path) -> str:
+    stated = path.stat()
+    return f"{path.stem}-{stated.st_size}"

@@ -1,0 +1,254 @@
+"""`milo run` and `milo resume`: checks first, then the run with its view, then the report."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from milo.app.checks import LOCAL_MODELS
+from milo.app.compose import AppParts, SystemClock, weights_cache
+from milo.app.config import amend, differences
+from milo.app.inspect import progress_of, report_of
+from milo.app.multirun import RunProgress
+from milo.core.budget import Budget, Spend
+from milo.core.errors import HarnessError, RunError
+from milo.core.events import Record
+from milo.core.harness import Harness
+from milo.core.plan import RunPlan
+from milo.core.task import Suite
+from milo.gateway.weights import built_in, cached, fetch
+from milo.runtime.driver import Driver, Ending, Seed, Watcher
+from milo.runtime.parts import Doing as IslandDoing
+from milo.runtime.parts import Load
+from milo.runtime.ray_stage import RayStage
+from milo.runtime.wallclock import WallClock
+from milo.search.estimate import RunSize, estimate
+from milo.store.codec import decode_plan, encode_plan
+from milo.store.reader import RunReader
+from milo.store.run_store import RunStore
+from milo.views.download import progress_bar
+from milo.views.live import choose_view
+from milo.views.rendering import print_report
+from milo.views.trackers import Follower, choose_tracker
+from milo.views.view import Progress, View, Work
+
+OK, FAILED, INTERRUPTED = 0, 1, 130
+BUILT_IN_SEEDS = Path(__file__).parents[1] / "seeds"
+
+
+def launch(plan: RunPlan, *, overrides: Sequence[str]) -> int:
+    """Run a plan from its start; the exit code. Everything is checked before anything is spent."""
+    plan = replace(plan, run=str(run_path(plan).resolve()))
+    seeds = load_seeds(plan)
+    parts = AppParts(plan=plan, path=Path(plan.run))
+    suite = parts.suite()
+    words = expectation(plan, suite, len(seeds))
+    fetch_weights(plan)
+    name = Path(plan.run).name
+    store = RunStore.create(Path(plan.run), name, encode_plan(plan), clock=SystemClock())
+    store.close()
+    try:
+        return drive(parts, seeds, words)
+    finally:
+        _remove_if_never_started(Path(plan.run))
+
+
+def resume(path: Path, *, allow: Sequence[str]) -> int:
+    """Go on with a run; a finished one says so and nothing is done.
+
+    Raises `RunError` where the allowed changes alter what the run is about.
+    """
+    with RunReader(path) as reader:
+        recorded = decode_plan(reader.plan)
+    plan = amend(recorded, allow) if allow else recorded
+    plan = replace(plan, run=str(path.resolve()))
+    if progress_of(path) is RunProgress.FINISHED:
+        print(f"run {path} is finished; nothing to do (milo report {path} shows it again)")
+        return OK
+    for change in differences(recorded, plan):
+        print(f"changed: {change}")
+    fetch_weights(plan)
+    parts = AppParts(plan=plan, path=path.resolve())
+    return drive(parts, load_seeds(plan), f"resuming {path}")
+
+
+def run_path(plan: RunPlan) -> Path:
+    """Where the run will lie: as asked, or ``runs/<time>-<suite>``."""
+    if plan.run:
+        return Path(plan.run)
+    suite = plan.suite.name if not plan.suite.path else Path(plan.suite.path).name
+    return Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{suite}"
+
+
+def load_seeds(plan: RunPlan) -> tuple[Seed, ...]:
+    """The seed harnesses, checked; raises `HarnessError` naming the directory and what is wrong."""
+    folders = [Path(folder) for folder in plan.seeds]
+    if not folders:
+        folders = sorted(path.parent for path in BUILT_IN_SEEDS.glob("*/harness.toml"))
+    seeds = [Seed(name=folder.name, harness=Harness.from_dir(folder)) for folder in folders]
+    first: dict[str, str] = {}
+    for seed in seeds:
+        twin = first.setdefault(seed.harness.digest, seed.name)
+        if twin != seed.name:
+            raise HarnessError(f"seed {seed.name}", "seeds that differ", f"the same tree as {twin}")
+    return tuple(seeds)
+
+
+def expectation(plan: RunPlan, suite: Suite, seeds: int) -> str:
+    """What the budget should buy, in words; raises `ConfigError` where it can't score a child."""
+    size = RunSize(
+        seeds=seeds,
+        islands=min(plan.strategy.islands, seeds),
+        search=len(suite.splits.search),
+        validation=len(suite.splits.validation),
+        test=len(suite.splits.test),
+        k=suite.k,
+        tested=1 + seeds,
+    )
+    return str(estimate(size, plan.budget))
+
+
+def fetch_weights(plan: RunPlan) -> None:
+    """Have the embedded model's weights in the cache, with a progress bar while they come."""
+    if plan.model.name not in LOCAL_MODELS or plan.model.path or plan.model.base_url or plan.replay:
+        return
+    weights = built_in(plan.model.name)
+    if cached(weights, weights_cache()) is None:
+        bar = progress_bar(Console(stderr=True))
+        try:
+            fetch(weights, weights_cache(), bar)
+        finally:
+            bar.close()
+
+
+def drive(parts: AppParts, seeds: Sequence[Seed], words: str) -> int:
+    """Run or go on with a run that has a directory; shows it, reports it, says how to resume."""
+    plan = parts.plan
+    view = choose_view(sys.stdout, plan.strategy.patience)
+    with RunReader(parts.path) as reader:
+        past = tuple(reader.records())
+    view.start(f"MILO {parts.path.name}", past)
+    view.message(words)
+    tracker = choose_tracker(plan.tracking, parts.path.name, parts.path, encode_plan(plan))
+    follower = Follower(tracker)
+    show = Showing(view, follower, plan.budget, past)
+    stage = RayStage(parts)
+    driver = Driver(parts, stage, seeds, Watcher(on_records=show.records, on_load=show.load))
+    try:
+        ending = asyncio.run(_run(driver, view, parts.path))
+    finally:
+        view.stop()
+    notes = tuple(info.description for info in stage.hosts)
+    return _conclude(parts.path, ending, notes, tracker.finish)
+
+
+def _conclude(
+    path: Path,
+    ending: Ending,
+    notes: Sequence[str],
+    finish: Callable[[Mapping[str, object]], None],
+) -> int:
+    if ending.interrupted:
+        finish({"reason": ending.reason})
+        print(f"stopped: {ending.reason}; go on with: milo resume {path}")
+        return INTERRUPTED
+    report = report_of(path, notes)
+    finish({"reason": ending.reason, "searched": ending.searched})
+    print_report(report, Console())
+    return OK if ending.searched else FAILED
+
+
+async def _run(driver: Driver, view: View, path: Path) -> Ending:
+    """Run with signals: the first stops cleanly, the second at once."""
+    loop = asyncio.get_running_loop()
+    main = asyncio.ensure_future(driver.run())
+    asked = 0
+
+    def stop() -> None:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            view.message("stopping: attempts that run may end (once more stops now)")
+            driver.interrupt()
+        else:
+            main.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
+    try:
+        return await main
+    except asyncio.CancelledError:
+        return Ending(reason="stopped at once", interrupted=True)
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+class Showing:
+    """Feeds the view and the tracker from what the driver tells."""
+
+    def __init__(
+        self, view: View, follower: Follower, budget: Budget, past: Sequence[Record]
+    ) -> None:
+        self._view = view
+        self._follower = follower
+        self._budget = budget
+        self._clock = WallClock()
+        for record in past:
+            self._clock.apply(record)
+        self._known = past[-1].seq if past else -1
+
+    def records(self, records: Sequence[Record]) -> None:
+        """New records; those of an earlier session were shown at the start."""
+        fresh = [record for record in records if record.seq > self._known]
+        for record in fresh:
+            self._clock.apply(record)
+        self._follower.update(records)
+        if fresh:
+            self._view.update(fresh)
+
+    def load(self, load: Load, spend: Mapping[str, Spend]) -> None:
+        """What is going on, about twice a second."""
+        zero = self._clock.zero
+        work = {doing.island: _work(doing) for doing in load.doing}
+        self._view.progress(
+            Progress(
+                budget=self._budget,
+                spent=sum(spend.values(), Spend()),
+                seconds=0.0 if zero is None else time.time() - zero,
+                slots_busy=load.busy,
+                slots_total=load.slots,
+                queued=load.queued,
+                islands={name: w for name, w in work.items() if name != "run"},
+                whole=work.get("run"),
+            )
+        )
+
+
+def _work(doing: IslandDoing) -> Work:
+    return Work(
+        doing=doing.what,
+        candidate=doing.candidate,
+        parent=doing.parent,
+        done=doing.done,
+        wanted=doing.wanted,
+    )
+
+
+def _remove_if_never_started(path: Path) -> None:
+    """A run that could not even be set up leaves no directory behind."""
+    try:
+        with RunReader(path) as reader:
+            started = reader.population().started is not None
+    except RunError:
+        return
+    if not started:
+        shutil.rmtree(path, ignore_errors=True)

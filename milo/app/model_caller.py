@@ -1,0 +1,46 @@
+"""How mutators and the orchestrator reach their own model: metered, recorded, replayable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from milo.core.attempt import Usage
+from milo.core.errors import ModelError, ReplayMiss
+from milo.core.evidence import Exchange
+from milo.core.ports import Caps
+from milo.gateway.client import text_of
+from milo.gateway.line import REPLAY_MISS, Line
+from milo.gateway.session import Session
+from milo.gateway.wire import error_message
+
+SESSION_S = 3600.0
+
+
+class SessionCaller:
+    """Implements the runtime's `ModelCaller`: the calls of one scope form one session.
+
+    The line is opened on the first call, so that whoever needs no model pays for none.
+    """
+
+    def __init__(self, open_line: Callable[[], Line]) -> None:
+        self._open_line = open_line
+        self._line: Line | None = None
+        self._sessions: dict[str, Session] = {}
+
+    async def __call__(
+        self, scope: str, messages: Sequence[Mapping[str, object]]
+    ) -> tuple[str, Usage, tuple[Exchange, ...]]:
+        """The reply's text, its usage, and its exchange; raises `ModelError` or `ReplayMiss`."""
+        if self._line is None:
+            self._line = self._open_line()
+        session = self._sessions.get(scope)
+        if session is None:
+            session = Session(self._line, scope, Caps(), SESSION_S)
+            self._sessions[scope] = session
+        before = len(session.recorded)
+        reply = await session.ask({"messages": [dict(message) for message in messages]})
+        if reply.fault.startswith(REPLAY_MISS):
+            raise ReplayMiss(reply.fault)
+        if not reply.ok:
+            raise ModelError(reply.fault or f"HTTP {reply.status}: {error_message(reply.body)}")
+        return text_of(reply.body), reply.usage, session.recorded[before:]
