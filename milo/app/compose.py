@@ -46,7 +46,6 @@ from milo.store.replay import ReplaySource
 from milo.store.run_store import RunStore
 from milo.suites.suite import load_suite
 
-
 OWN_MUTATOR = "python:"
 
 
