@@ -38,7 +38,9 @@ def generate(
     return MappingProxyType({task.id: task for task in tasks})
 
 
-def write_harbor(folder: Path, seed: int = 0, families: Sequence[Family] = FAMILIES) -> None:
+def write_harbor(
+    folder: Path, seed: int = 0, families: Sequence[Family] = FAMILIES, count: int = COUNT
+) -> None:
     """Write the tasks as Harbor task folders below `folder`; `harbor.load_folder` reads them."""
-    for task in generate(seed, families).values():
+    for task in generate(seed, families, count).values():
         write_task(folder / task.id, task)

@@ -6,7 +6,7 @@ logs="${MILO_LOGS:-/logs}"
 workspace="${MILO_WORKSPACE:-/workspace}"
 mkdir -p "$logs/verifier"
 rm -rf "$logs/verifier/reward.json" "$logs/verifier/reward.txt"
-python3 -I "$tests/check.py" "$tests" "$logs/verifier" "$workspace"
+python3 -I -S "$tests/check.py" "$tests" "$logs/verifier" "$workspace"
 code=$?
 if [ "$code" -gt 128 ]; then
     rm -rf "$logs/verifier/reward.json"

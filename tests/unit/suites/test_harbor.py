@@ -1,0 +1,217 @@
+"""Harbor folders: read with their defaults, refused with folder, file, key and finding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from milo.core.errors import TaskError
+from milo.core.plan import SuitePlan
+from milo.core.task import Network, Task
+from milo.core.tree import FileTree
+from milo.suites.dockerfile import derive
+from milo.suites.harbor import load_folder, load_task, write_task
+from milo.suites.suite import load_suite
+
+DOCKERFILE = "FROM debian:12\nWORKDIR /workspace\nCOPY data.txt /workspace/\n"
+
+
+def folder_of(root: Path, toml: str = 'version = "1.0"\n', **changes: str | None) -> Path:
+    files: dict[str, str | None] = {
+        "task.toml": toml,
+        "instruction.md": "Sort the lines.\n",
+        "environment/Dockerfile": DOCKERFILE,
+        "environment/data.txt": "b\na\n",
+        "tests/test.sh": "#!/bin/sh\n",
+    }
+    files |= changes
+    folder = root / "sort-lines"
+    for path, text in files.items():
+        if text is not None:
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text)
+    return folder
+
+
+def test_a_plain_task_loads_with_harbors_defaults(tmp_path: Path) -> None:
+    task = load_task(folder_of(tmp_path, '[metadata]\ncategory = "files"\n'))
+    assert (task.id, task.instruction, task.family) == ("sort-lines", "Sort the lines.", "files")
+    assert dict(task.workspace) == dict(FileTree.of_texts({"data.txt": "b\na\n"}))
+    assert task.needs == frozenset()
+    assert task.limits.verifier_timeout_s == 600
+    assert task.limits.network is Network.PUBLIC
+
+
+def test_limits_and_environment_are_read(tmp_path: Path) -> None:
+    toml = (
+        "[agent]\ntimeout_sec = 90\n[verifier]\ntimeout_sec = 30.5\n[environment]\n"
+        'memory = "2G"\nstorage_mb = 512\ncpus = 2\nallow_internet = false\n'
+        '[environment.env]\nMODE = "x"\n'
+    )
+    task = load_task(folder_of(tmp_path, toml))
+    limits = task.limits
+    assert (limits.agent_timeout_s, limits.verifier_timeout_s) == (90, 30.5)
+    assert (limits.memory_mb, limits.storage_mb, limits.cpus) == (2048, 512, 2)
+    assert (limits.network, task.env) == (Network.NONE, {"MODE": "x"})
+
+
+@pytest.mark.parametrize(
+    ("toml", "words"),
+    [
+        ("[agent\n", "task.toml: expected valid TOML"),
+        ("[agent]\ntimeout_secs = 3\n", r"'agent.timeout_secs'.*expected 'timeout_sec'"),
+        ('[agent]\ntimeout_sec = "3"\n', r"'agent.timeout_sec': expected a number.*found '3'"),
+        ("[agent]\ntimeout_sec = -1\n", "a number above 0, found -1"),
+        ("[environment]\nmemory_mb = 1.5\n", "whole number"),
+        ('[environment]\nmemory = "lots"\n', "a size such as 2G"),
+        ('[environment]\nnetwork_mode = "some"\n', "one of no-network"),
+        ('[environment]\nallow_internet = "no"\n', "true or false"),
+        ("[environment.env]\nA = 1\n", "'environment.env.A': expected a string"),
+        ("agent = 3\n", "'agent': expected a table"),
+        ('[verifier]\nenvironment_mode = "odd"\n', "shared or separate"),
+        ("[[steps]]\nname = 'a'\n", "a single-step task"),
+        ("[metadata]\nfamily = 3\n", "'metadata.family': expected a string"),
+    ],
+)
+def test_a_broken_task_toml_is_refused_by_key(tmp_path: Path, toml: str, words: str) -> None:
+    with pytest.raises(TaskError, match=words) as caught:
+        load_task(folder_of(tmp_path, toml))
+    assert "sort-lines" in caught.value.thing
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"instruction.md": None}, "expected a file instruction.md, found none"),
+        ({"instruction.md": " \n"}, "expected an instruction"),
+        ({"tests/test.sh": None}, "the verifier tests/test.sh"),
+        ({"environment/Dockerfile": None}, "environment/Dockerfile or the key"),
+        ({"solution/other.sh": "x"}, "the script solution/solve.sh"),
+    ],
+)
+def test_a_task_that_lacks_a_file_is_refused(
+    tmp_path: Path, changes: dict[str, str | None], words: str
+) -> None:
+    with pytest.raises(TaskError, match=words):
+        load_task(folder_of(tmp_path, **changes))
+
+
+def test_a_suite_folder_with_a_stray_or_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TaskError, match="no such folder"):
+        load_folder(tmp_path / "none")
+    with pytest.raises(TaskError, match="at least one task folder"):
+        load_folder(tmp_path)
+    folder_of(tmp_path)
+    (tmp_path / "stray").mkdir()
+    with pytest.raises(TaskError, match=r"stray: expected a file task.toml, found none"):
+        load_folder(tmp_path)
+
+
+def test_links_in_a_task_are_refused(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path)
+    (folder / "tests" / "link").symlink_to("/etc/passwd")
+    with pytest.raises(TaskError, match="a symbolic link"):
+        load_task(folder)
+
+
+@pytest.mark.parametrize(
+    ("toml", "changes", "need"),
+    [
+        ("", {"environment/Dockerfile": DOCKERFILE + "RUN make\n"}, "image-build"),
+        ('[environment]\ndocker_image = "a/b"\n', {"environment/Dockerfile": None}, "image-pull"),
+        ("", {"environment/docker-compose.yaml": "x"}, "compose"),
+        ("[environment]\ngpus = 1\n", {}, "gpu"),
+        ('[verifier]\nenvironment_mode = "separate"\n', {}, "separate-verifier"),
+        (
+            "",
+            {
+                "environment/Dockerfile": "FROM x\nWORKDIR /app\n",
+                "instruction.md": "Write /app/x.",
+            },
+            "workdir",
+        ),
+    ],
+)
+def test_what_a_local_sandbox_lacks_is_named_in_needs(
+    tmp_path: Path, toml: str, changes: dict[str, str | None], need: str
+) -> None:
+    assert need in load_task(folder_of(tmp_path, toml, **changes)).needs
+
+
+CONTEXT = FileTree.of_texts({"a.txt": "A", "d/b.txt": "B", "d/e/c.txt": "C"})
+
+
+@pytest.mark.parametrize(
+    ("copy", "paths"),
+    [
+        ("COPY . .", ["a.txt", "d/b.txt", "d/e/c.txt"]),
+        ("COPY d /app/sub", ["sub/b.txt", "sub/e/c.txt"]),
+        ("COPY a.txt d/b.txt ./in/", ["in/a.txt", "in/b.txt"]),
+        ("COPY a.txt new.txt", ["new.txt"]),
+        ('COPY ["a.txt", "/app/"]', ["a.txt"]),
+        ("COPY a.txt \\\n  d/b.txt \\\n  # why\n  /app/", ["a.txt", "b.txt"]),
+    ],
+)
+def test_copies_into_the_workdir_are_followed(copy: str, paths: list[str]) -> None:
+    found = derive(f"# base\nFROM x\nWORKDIR /app\nENV A=1 B='two words'\nENV C 3\n{copy}", CONTEXT)
+    assert (found.obstacle, found.workdir) == ("", "/app")
+    assert found.env == {"A": "1", "B": "two words", "C": "3"}
+    assert list(found.workspace) == paths
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "RUN true",
+        "run true",
+        "USER bob",
+        "COPY a.txt /etc/",
+        "COPY a.txt ../x",
+        "COPY --from=b a.txt .",
+        "COPY *.txt .",
+        "COPY $X .",
+        "COPY [oops",
+        "COPY <<E x",
+        "ADD a.txt .",
+        "WORKDIR /root",
+        "ENV A",
+        "FROM y",
+        "ENTRYPOINT x",
+    ],
+)
+def test_any_other_effect_is_an_obstacle(line: str) -> None:
+    assert derive(f"FROM x\nWORKDIR /workspace\n{line}\n", CONTEXT).obstacle
+
+
+def test_a_copy_before_any_workdir_is_an_obstacle() -> None:
+    assert derive("FROM x\nCOPY a.txt .", CONTEXT).obstacle == "COPY before WORKDIR"
+    assert derive("WORKDIR /app", CONTEXT).obstacle == "0 build stages"
+
+
+def test_a_written_task_loads_back_equal(tmp_path: Path) -> None:
+    task = Task(
+        id="t-1",
+        instruction='Say "hi".',
+        family="f",
+        workspace=FileTree.of_texts({"a/b.txt": "", "c.txt": "x\n"}),
+        tests=FileTree.of_texts({"test.sh": "#!/bin/sh\n"}),
+        env={"K": 'v"\\'},
+        resolved_at=0.75,
+    )
+    write_task(tmp_path / "t-1", task)
+    assert load_folder(tmp_path) == {"t-1": task}
+
+
+def test_a_task_with_needs_is_not_written(tmp_path: Path) -> None:
+    task = Task(id="t", instruction="x", needs=frozenset({"image-build"}))
+    with pytest.raises(TaskError, match="image-build"):
+        write_task(tmp_path, task)
+
+
+def test_a_folder_of_tasks_is_a_suite_with_three_attempts_per_task(tmp_path: Path) -> None:
+    for i in range(4):
+        folder_of(tmp_path).rename(tmp_path / f"t{i}")
+    plan = SuitePlan(name="mine", path=str(tmp_path), search=2, validation=2, test=0)
+    suite = load_suite(plan)
+    assert (suite.name, suite.k, len(suite.tasks)) == ("mine", 3, 4)
