@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from milo.core.attempt import Outcome
 from milo.core.errors import ConfigError, RecordError
 from milo.core.events import EVENT_TYPES, Event
 from milo.core.evidence import Trace
@@ -77,11 +76,6 @@ def decode_event(kind: str, data: bytes, where: str) -> Event:
     if kind not in EVENT_TYPES:
         raise RecordError(f"{where}: {kind!r} is no kind of event of this version")
     return decode(EVENT_TYPES[kind], data, where)
-
-
-def decode_outcome(data: bytes, where: str) -> Outcome:
-    """An attempt's outcome; raises `RecordError`."""
-    return decode(Outcome, data, where)
 
 
 def decode_trace(data: bytes, where: str) -> Trace:

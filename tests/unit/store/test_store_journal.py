@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -186,6 +187,37 @@ def test_a_full_disk_is_said_and_leaves_the_journal_as_it_was(
     later = journal.append("a", 1, [proposed("a0")])
     journal.close()
     assert tuple(all_records(path)) == (*kept, *later)
+
+
+def test_an_interrupt_in_the_middle_of_a_write_leaves_nothing_of_it(tmp_path: Path) -> None:
+    def interrupted(descriptor: int, data: bytes) -> int:
+        os.write(descriptor, data[:10])
+        raise KeyboardInterrupt
+
+    journal = a_journal(tmp_path / "j", Disk(write=interrupted))
+    with pytest.raises(KeyboardInterrupt):
+        journal.append("a", 1, [RunResumed()])
+    journal.close()
+    assert (tmp_path / "j").read_bytes() == b""
+
+
+def test_after_a_write_that_could_not_be_taken_back_nothing_more_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writes = FailingWrites(5)
+    journal = a_journal(tmp_path / "j", Disk(write=writes))
+
+    def refuse(descriptor: int, size: int) -> None:
+        raise OSError(5, "input/output error")
+
+    monkeypatch.setattr(os, "ftruncate", refuse)
+    with pytest.raises(DiskFull):
+        journal.append("a", 1, [RunResumed()])
+    writes.room = 1000
+    with pytest.raises(RecordError, match="could not be taken back"):
+        journal.append("a", 1, [RunResumed()])
+    journal.close()
+    assert (tmp_path / "j").stat().st_size == 5
 
 
 def test_a_disk_that_fails_to_sync_records_nothing(tmp_path: Path) -> None:
