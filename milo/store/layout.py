@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -150,12 +150,21 @@ def _flatten(data: Mapping[str, object], prefix: str = "") -> dict[str, str]:
 
 def _runs_below(folder: Path) -> dict[Path, set[str]]:
     """Runs up to three folders deep, with the names that each answers to."""
-    found: dict[Path, set[str]] = {}
-    for depth in range(1, MAX_DEPTH + 1):
-        for path in sorted(folder.glob("/".join(["*"] * depth + ["run.json"]))):
-            root = path.parent
-            found[root] = {root.name, root.relative_to(folder).as_posix(), _own_name(root)} - {""}
-    return found
+    return {
+        root: {root.name, root.relative_to(folder).as_posix(), _own_name(root)} - {""}
+        for root in _run_folders(folder, MAX_DEPTH)
+    }
+
+
+def _run_folders(folder: Path, depth: int) -> Iterator[Path]:
+    if not depth or not folder.is_dir():
+        return
+    for inner in sorted(path for path in folder.iterdir() if path.is_dir()):
+        if RunPaths(inner).run.is_file():
+            yield inner
+        else:
+            # A run's own folders hold no runs, and there are many of them.
+            yield from _run_folders(inner, depth - 1)
 
 
 def _own_name(root: Path) -> str:
