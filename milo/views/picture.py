@@ -147,12 +147,13 @@ def draw_note(consulted: Consulted, width: int) -> Text:
 def _cells(row: IslandRow, patience: int, width: int) -> tuple[Text, ...]:
     state = row.state
     stalled = state.stall >= patience
+    cells = 8 if width >= WIDE else 5
     return (
         Text(text.shorten(state.island, 14), style="bold"),
         Text(str(max(0, state.round))),
         Text(text.shorten(state.mutator, 14)),
         Text(_now(row)),
-        Text(_attempts(row.work, 8 if width >= WIDE else 5), style="cyan"),
+        Text(_attempts(None if state.closed else row.work, cells), style="cyan"),
         Text(text.percent(state.best_validation if state.round >= 0 else None)),
         Text(f"{state.stall}/{patience}", style="red" if stalled else ""),
         _verdict(row.verdict, width),

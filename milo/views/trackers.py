@@ -122,7 +122,9 @@ class WandbTracker:
             self._last = step
 
     def finish(self, summary: Mapping[str, object]) -> None:
-        """Write the summary and close; waits for wandb's own process."""
+        """Write the summary and close. wandb's own process may write the tail a moment later; it
+        is waited for when this process exits.
+        """
         try:
             self._run.summary.update(json_ready(dict(summary)))
             self._run.finish()

@@ -235,6 +235,13 @@ def _steps(directory: Path) -> list[int]:
     ]
 
 
+def _wait_for_wandb() -> None:
+    """wandb's process writes the tail of a finished run a moment later; its end is the proof."""
+    import wandb
+
+    wandb.teardown()
+
+
 @needs_wandb
 def test_an_offline_run_that_was_left_and_resumed_holds_every_step_once(
     make_story: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -251,6 +258,7 @@ def test_an_offline_run_that_was_left_and_resumed_holds_every_step_once(
         tracker.log(3, {"late": 1.0})
         tracker.finish({"winner": "i2.2", "gain": float("nan")})
         assert tracker.fault == ""
+    _wait_for_wandb()
     assert _steps(tmp_path) == expected
     written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert b"CANARY" not in written
