@@ -68,7 +68,7 @@ def package_members(packages: Sequence[str], suffix: str, size: int, work: Path)
 def _hub_blocks(repository: str, file: str, work: Path, progress: Progress) -> Iterator[bytes]:
     """Ask for the file's head with a short time-out, so that no network is found out quickly."""
     import huggingface_hub
-    from huggingface_hub.utils import disable_progress_bars
+    from huggingface_hub.utils.tqdm import disable_progress_bars
 
     disable_progress_bars()
     try:

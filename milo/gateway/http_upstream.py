@@ -13,7 +13,7 @@ from milo.core.attempt import Usage
 from milo.core.errors import ModelError
 from milo.core.ports import Completion
 from milo.gateway.prices import Price, dollars
-from milo.gateway.wire import error_body, error_message, parse_usage, redact
+from milo.gateway.wire import error_body, error_message, parse_usage, redact, without_secrets
 
 MAX_REPLY_BYTES = 32 * 1024 * 1024
 CONNECT_S = 10.0
@@ -54,7 +54,8 @@ class HttpUpstream:
         began = monotonic()
         sent = json.dumps({**request, "model": self._wire_model}).encode()
         status, text = await self._post(sent)
-        body = _parse(status, redact(text, (self._key,)))
+        clean = redact if status >= 400 else without_secrets
+        body = _parse(status, clean(text, (self._key,)))
         usage = Usage(calls=1)
         if status < 400:
             usage = parse_usage(body, len(sent))

@@ -19,12 +19,20 @@ from milo.core.attempt import Usage
 from milo.core.errors import ModelError, ReplayMiss
 from milo.core.ports import Completion, Upstream
 from milo.gateway.pins import Pins
-from milo.gateway.wire import error_body, error_code, error_message, redact, redact_body
+from milo.gateway.wire import (
+    answer_without_secrets,
+    error_body,
+    error_code,
+    error_message,
+    redact,
+    redact_body,
+)
 
 T = TypeVar("T")
 OURS = frozenset({401, 402, 403, 404})
 PASSING = frozenset({408, 409, 425, 429})
-FINAL_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+UNAVAILABLE, DEADLINE = "provider_unavailable", "deadline_exceeded"
+FINAL_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", UNAVAILABLE})
 REPLAY_MISS = "replay miss: "
 OUT_OF_TIME = 504
 
@@ -103,13 +111,13 @@ async def call(
 
 def faulted(problem: str) -> Reply:
     """The reply to a harness whose provider failed."""
-    body = error_body(f"the model is unavailable: {problem}", "provider_unavailable")
+    body = error_body(f"the model is unavailable: {problem}", UNAVAILABLE)
     return Reply(status=503, body=body, usage=Usage(calls=1), fault=problem)
 
 
 def out_of_time() -> Reply:
     """The reply to a harness whose own time is over; no fault of the provider's."""
-    body = error_body("the session's time is over", "deadline_exceeded")
+    body = error_body("the session's time is over", DEADLINE)
     return Reply(status=OUT_OF_TIME, body=body, usage=Usage(calls=1))
 
 
@@ -132,15 +140,18 @@ async def _try_once(
 
 def _judge(done: Completion, secrets: Sequence[str]) -> _Try:
     if done.status < 400:
-        return _Try(reply=Reply(status=200, body=done.body, usage=done.usage))
+        body = answer_without_secrets(done.body, secrets)
+        return _Try(reply=Reply(status=200, body=body, usage=done.usage))
+    if error_code(done.body) == DEADLINE:  # a recording of a session whose time was over
+        return _Try(reply=Reply(status=done.status, body=done.body, usage=done.usage))
     said = redact(error_message(done.body), secrets)
     problem = f"HTTP {done.status} from the provider: {said}"
     if done.status in OURS or error_code(done.body) in FINAL_CODES:
         return _Try(reply=faulted(problem))
     if done.status in PASSING or done.status >= 500:
         return _Try(problem=problem)
-    body = redact_body(done.body, secrets)
-    return _Try(reply=Reply(status=done.status, body=body, usage=done.usage))
+    cleaned = redact_body(done.body, secrets)
+    return _Try(reply=Reply(status=done.status, body=cleaned, usage=done.usage))
 
 
 async def within(work: Coroutine[object, object, T], seconds: float) -> T:

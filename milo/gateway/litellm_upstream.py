@@ -19,7 +19,7 @@ from milo.core.attempt import Usage
 from milo.core.errors import ModelError
 from milo.core.ports import Completion
 from milo.gateway.prices import Price, dollars
-from milo.gateway.wire import error_body, error_message, parse_usage, redact
+from milo.gateway.wire import error_body, error_message, parse_usage, redact, without_secrets
 
 LOCAL_PRICES = "LITELLM_LOCAL_MODEL_COST_MAP"
 
@@ -54,7 +54,7 @@ class LitellmUpstream:
             response = await litellm.acompletion(**self._arguments(request))
         except self._errors as error:
             return self._failed(error, monotonic() - began)
-        body = json.loads(redact(response.model_dump_json(), (self._key,)))
+        body = json.loads(without_secrets(response.model_dump_json(), (self._key,)))
         usage = parse_usage(body, len(json.dumps(dict(request), default=str)))
         usage = replace(usage, dollars=dollars(usage, self._price))
         return Completion(status=200, body=body, usage=usage, seconds=monotonic() - began)

@@ -34,18 +34,32 @@ def error_code(body: JSON) -> str:
     return str(error.get("code") or "") if isinstance(error, Mapping) else ""
 
 
-def redact(text: str, secrets: Sequence[str]) -> str:
-    """The text without the given secrets and without anything shaped like a provider key."""
+def without_secrets(text: str, secrets: Sequence[str]) -> str:
+    """The text without the given secrets; nothing else of a model's answer may change."""
     for secret in secrets:
         if secret:
             text = text.replace(secret, "[redacted]")
-    return KEY_SHAPES.sub("[redacted]", text)
+    return text
+
+
+def redact(text: str, secrets: Sequence[str]) -> str:
+    """An error's text without the secrets and without anything shaped like a provider key."""
+    return KEY_SHAPES.sub("[redacted]", without_secrets(text, secrets))
 
 
 def redact_body(body: JSON, secrets: Sequence[str]) -> dict[str, object]:
     """A body whose strings are redacted, whatever their depth."""
     redacted: dict[str, object] = json.loads(redact(json.dumps(body, default=str), secrets))
     return redacted
+
+
+def answer_without_secrets(body: JSON, secrets: Sequence[str]) -> JSON:
+    """A model's answer as it is, unless a secret stands in it."""
+    if not any(secrets):
+        return body
+    text = json.dumps(body, default=str)
+    cleaned = without_secrets(text, secrets)
+    return body if cleaned == text else json.loads(cleaned)
 
 
 def public_body(body: JSON, model: str) -> dict[str, object]:
