@@ -11,14 +11,18 @@ evaluation runs slower on a busy machine. So each door has its own lock, and the
 
 * **Accuracy** is compared member by member in 200 paired bootstraps (the same resampled tasks for
   the child and all members), smoothed by the noise of one attempt won and one lost, so that a
-  handful of discordant tasks of a small set can't look certain. It gets 8/10 of α.
+  handful of discordant tasks of a small set can't look certain. It gets 7/10 of α; a further 1/10
+  pays for the optimism of percentile bootstraps.
 * **Tokens** and **latency** count as lower than a member's only where this is *established*: at
   least 10 % (tokens) or 25 % (latency; two evaluations under ±10 % load differ by that much) lower
   in all but α/10 of the same bootstraps. A cost that isn't established as lower is taken as equal.
 
-Support is the share of bootstraps in which the child lies inside the box and every member is
-beaten, on accuracy in that bootstrap or on an established cost. By the union bound a child
-identical to its parent passes with probability about α at most. The front can only lower this: it
+Support is the share of bootstraps in which every member is beaten, on accuracy in that bootstrap
+or on an established cost. The reference box is asked for on the full set only: a₀ was measured on
+the same tasks, so holding resampled accuracies against it would test how hard the drawn tasks are,
+not the child (children at equal accuracy and half the tokens passed in 38 % of cases with it, and
+nearly all without). By the union bound a child identical to its parent passes with probability
+about α at most. The front can only lower this: it
 must be beaten member by member, the parent included, and members that were lucky stand higher.
 A child admitted for its cost may be less accurate than the member it undercuts: that is what a
 front is for.
@@ -41,7 +45,7 @@ from milo.core.ports import Decision
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-ACCURACY_SHARE = 0.8
+ACCURACY_SHARE = 0.7
 COST_SHARE = 0.1
 TOKEN_MARGIN = 0.10
 LATENCY_MARGIN = 0.25
@@ -86,7 +90,7 @@ def judge(
         return Decision(
             admitted=True, reason=f"hypervolume grows by {gain:.4g}", gain=gain, support=1.0
         )
-    evidence = _bootstrap(_table((child, *front), tasks), frame, plan, rng)
+    evidence = _bootstrap(_table((child, *front), tasks), plan, rng)
     needed = 1 - ACCURACY_SHARE * plan.alpha
     return Decision(
         admitted=evidence.support >= needed,
@@ -132,9 +136,7 @@ def _table(evaluations: Sequence[Evaluation], tasks: Sequence[str]) -> _Table:
     return _Table(n, cells[:, :, 1], cells[:, :, 2] * n, cells[:, :, 3] * n)
 
 
-def _bootstrap(
-    table: _Table, frame: Frame, plan: AdmissionPlan, rng: np.random.Generator
-) -> Evidence:
+def _bootstrap(table: _Table, plan: AdmissionPlan, rng: np.random.Generator) -> Evidence:
     n_tasks = table.reward.shape[1]
     draws = rng.integers(n_tasks, size=(plan.bootstraps, n_tasks))
     weights = _counts(draws, n_tasks)
@@ -148,8 +150,7 @@ def _bootstrap(
     noise = _smoothing(table, rng, plan.bootstraps)
     better = accuracy[:, :1] - accuracy[:, 1:] + noise > 0
     beaten = (better | cheaper | faster).all(axis=1)
-    inside = accuracy[:, 0] > 1 - frame.reference[0]
-    return Evidence(float((beaten & inside).mean()), int(cheaper.sum()), int(faster.sum()))
+    return Evidence(float(beaten.mean()), int(cheaper.sum()), int(faster.sum()))
 
 
 def _counts(draws: NDArray[np.int64], n_tasks: int) -> Array:

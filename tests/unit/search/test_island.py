@@ -362,7 +362,7 @@ def world_with_subtree() -> tuple[World, Speciate, tuple[str, ...]]:
 def test_speciate_and_curriculum_at_one_boundary_score_the_new_island_on_the_new_tasks():
     world, move, _ = world_with_subtree()
     world.order("i1", Curriculum(tasks=SEARCH[:5], epoch=1), move)
-    world.run(until=lambda: "i4" in world.islands and world.islands["i4"].state.round > 3)
+    world.run(until=lambda: "i4" in world.islands and bool(world.islands["i4"].state.frame))
     new = world.islands["i4"].state
     assert (new.epoch, new.search) == (1, SEARCH[:5])
     assert new.frame is not None

@@ -1,0 +1,374 @@
+"""Diagnoses, the referee, curriculum and the rules, on hand-made populations."""
+
+from __future__ import annotations
+
+import pytest
+from search_scene import TASKS, Scene
+
+from milo.core.errors import MoveRefused
+from milo.core.events import IslandFounded, Verdict
+from milo.core.moves import Curriculum, Diagnosis, Graft, Reassign, Speciate
+from milo.search.curriculum import (
+    is_affordable,
+    next_epoch,
+    propose_curriculum,
+    regrets,
+    rescoring_attempts,
+)
+from milo.search.diagnosis import diagnose
+from milo.search.referee import check_answer, check_move, next_island, pending_moves
+from milo.search.rules import RulesOrchestrator, best_other_mutator
+
+LOW = (0.0,) * 6
+LEFT = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
+RIGHT = (0.0, 0.0, 0.0, 1.0, 1.0, 1.0)
+HARD = (0.67, 0.67, 0.67, 0.67, 0.0, 0.0)
+
+
+def names(view, island: str) -> list[Diagnosis]:
+    return [finding.diagnosis for finding in diagnose(view, island)]
+
+
+def niche_scene() -> Scene:
+    """i1's best solves the left half; the subtree of i1.1 the right; parents come from the best."""
+    scene = Scene().island("i1", LOW)
+    scene.candidate("i1.1", ("i1.0",), (0, 0, 0, 1, 1, 0), Verdict.ADMITTED)
+    scene.candidate("i1.2", ("i1.0",), LEFT, Verdict.ADMITTED)
+    scene.candidate("i1.3", ("i1.2",), LEFT, Verdict.REJECTED)
+    scene.candidate("i1.4", ("i1.2",), LEFT, Verdict.REJECTED)
+    return scene.stalled("i1", 2, 4)
+
+
+# --- diagnosis ------------------------------------------------------------------------------------
+
+
+def test_an_island_without_members_has_no_diagnosis():
+    scene = Scene().apply(IslandFounded(island="i1", mutator="a", root="i1.0", search=TASKS))
+    assert diagnose(scene.view(), "i1") == ()
+
+
+def test_fruitless_children_while_another_island_solves_more_is_exhausted_and_dry():
+    scene = Scene().island("i1", LEFT).island("i2", RIGHT, mutator="b").failures("i1", LEFT)
+    found = diagnose(scene.view(), "i1")
+    assert [f.diagnosis for f in found[:2]] == [
+        Diagnosis.EXHAUSTED_LINEAGE,
+        Diagnosis.DRY_MUTATOR,
+    ]
+    assert found[0].donor == "i2"
+    assert found[0].tasks == TASKS[3:]
+    assert "solves 3 of 6 search tasks" in found[0].words
+    assert "2 of these inert" in found[1].words
+
+
+def test_an_admission_among_the_last_children_rules_out_a_dry_mutator():
+    scene = Scene().island("i1", LOW).failures("i1", LOW)
+    scene.candidate("i1.3", ("i1.0",), LEFT, Verdict.ADMITTED)
+    assert names(scene.view(), "i1") == []
+
+
+def test_a_dry_mutator_counts_only_children_since_its_assignment():
+    scene = Scene().island("i1", LOW).failures("i1", LOW)
+    scene.moved("i1", Reassign(island="i1", mutator="b"), 3)
+    assert names(scene.view(), "i1") == []
+    scene.failures("i1", LOW)
+    assert names(scene.view(), "i1") == [Diagnosis.DRY_MUTATOR]
+
+
+def test_inert_counts_small_patches_but_not_invalid_children_or_real_changes():
+    scene = Scene().island("i1", LOW)
+    scene.candidate("i1.1", ("i1.0",), LOW, Verdict.REJECTED, patch_lines=1)
+    scene.candidate("i1.2", ("i1.0",), (), Verdict.INVALID)
+    scene.candidate("i1.3", ("i1.0",), (0.33, 0, 0, 0, 0, 0), Verdict.REJECTED)
+    words = diagnose(scene.view(patience=3), "i1")[0].words
+    assert "1 invalid, 2 not admitted, 1 of these inert" in words
+
+
+def test_a_subtree_that_solves_other_tasks_and_is_no_parent_is_a_crowded_out_niche():
+    found = {f.diagnosis: f for f in diagnose(niche_scene().view(), "i1")}
+    niche = found[Diagnosis.CROWDED_OUT_NICHE]
+    assert niche.root == "i1.1"
+    assert niche.tasks == ("s03", "s04")
+
+
+def test_a_niche_that_is_a_frequent_parent_is_not_crowded_out():
+    scene = niche_scene()
+    scene.candidate("i1.5", ("i1.1",), LOW, Verdict.REJECTED)
+    scene.candidate("i1.6", ("i1.1",), LOW, Verdict.REJECTED)
+    assert Diagnosis.CROWDED_OUT_NICHE not in names(scene.view(), "i1")
+
+
+def test_islands_at_one_ceiling_are_on_a_plateau():
+    scene = Scene().island("i1", LEFT, stall=2).island("i2", RIGHT, stall=1)
+    assert names(scene.view(), "i1") == [Diagnosis.PLATEAU]
+
+
+def test_an_island_that_just_improved_or_stands_apart_rules_out_a_plateau():
+    assert names(Scene().island("i1", LEFT, stall=2).island("i2", LEFT).view(), "i1") == []
+    apart = Scene().island("i1", LEFT, stall=2).island("i2", LOW, stall=2)
+    assert names(apart.view(), "i1") == []
+
+
+# --- curriculum -----------------------------------------------------------------------------------
+
+
+def regret_scene() -> Scene:
+    scene = Scene().island("i1", LOW, stall=2).island("i2", HARD, stall=2).island("i3", LOW)
+    return scene
+
+
+def test_regret_is_the_best_rate_less_the_mean_over_admitted_harnesses():
+    first = regrets(regret_scene().view())[0]
+    assert first.regret == pytest.approx(0.67 - 0.67 / 3)
+    assert first.successes == 3
+    assert first.qualifies
+
+
+def test_one_lucky_attempt_does_not_make_a_task_learnable():
+    scene = Scene().island("i1", LOW).island("i2", (0.3,) * 6)
+    assert not any(r.qualifies for r in regrets(scene.view()))
+
+
+def test_the_curriculum_takes_the_highest_regret_in_split_order():
+    move = propose_curriculum(regret_scene().view())
+    assert move == Curriculum(tasks=TASKS[:4], epoch=1)
+
+
+def test_no_curriculum_where_too_few_qualify_or_it_was_used_or_cannot_be_paid():
+    scene = regret_scene()
+    assert propose_curriculum(scene.view(), minimum=5) is None
+    assert propose_curriculum(scene.view(attempts_left=11)) is None
+    assert propose_curriculum(scene.view(attempts_left=12)) is not None
+    scene.answered(Curriculum(tasks=TASKS[:4], epoch=1))
+    assert next_epoch(scene.view()) == 2
+    assert propose_curriculum(scene.view()) is None
+
+
+def test_rescoring_counts_only_the_attempts_that_are_lacking():
+    view = regret_scene().view()
+    assert rescoring_attempts(view, TASKS) == 0
+    assert rescoring_attempts(view, ("s05", "s06")) == 9
+    assert is_affordable(view, ("s06",))
+
+
+# --- the referee ----------------------------------------------------------------------------------
+
+
+def two_islands() -> Scene:
+    scene = Scene().island("i1", LEFT).island("i2", RIGHT, mutator="b")
+    scene.candidate("i1.1", ("i1.0",), LOW, Verdict.ADMITTED)
+    return scene.candidate("i1.2", ("i1.0",), LOW, Verdict.REJECTED)
+
+
+GOOD = {
+    "reassign": Reassign(island="i1", mutator="b"),
+    "graft": Graft(island="i1", donor="i2", donor_candidate="i2.0"),
+    "speciate": Speciate(island="i1", root="i1.1", mutator="a", new_island="i3"),
+    "curriculum": Curriculum(tasks=TASKS[:4], epoch=1),
+}
+
+
+@pytest.mark.parametrize("kind", GOOD)
+def test_a_possible_move_passes(kind):
+    check_move(GOOD[kind], two_islands().view(), "i1")
+
+
+@pytest.mark.parametrize("kind", GOOD)
+def test_the_same_move_pending_is_refused(kind):
+    view = two_islands().answered(GOOD[kind]).view()
+    assert pending_moves(view) == (GOOD[kind],)
+    with pytest.raises(MoveRefused, match="not yet taken effect"):
+        check_move(GOOD[kind], view, "i1")
+
+
+@pytest.mark.parametrize(
+    ("move", "reason"),
+    [
+        (Reassign(island="i9", mutator="b"), "no island 'i9'"),
+        (Reassign(island="i1", mutator="z"), "no mutator 'z'"),
+        (Reassign(island="i1", mutator="a"), "already has"),
+        (Graft(island="i1", donor="i1", donor_candidate="i1.0"), "its own donor"),
+        (Graft(island="i1", donor="i9", donor_candidate="i9.0"), "no island 'i9'"),
+        (Graft(island="i1", donor="i2", donor_candidate="i2.7"), "no candidate"),
+        (Graft(island="i1", donor="i2", donor_candidate="i1.1"), "the best of i2 is i2.0"),
+        (Speciate(island="i1", root="i1.7", mutator="a", new_island="i3"), "no candidate"),
+        (Speciate(island="i1", root="i1.0", mutator="a", new_island="i3"), "is a root"),
+        (Speciate(island="i1", root="i1.2", mutator="a", new_island="i3"), "no admitted member"),
+        (Speciate(island="i1", root="i1.1", mutator="z", new_island="i3"), "no mutator"),
+        (Speciate(island="i1", root="i1.1", mutator="a", new_island="i2"), "the next island is i3"),
+        (Curriculum(tasks=("v00",), epoch=1), "not in the search split"),
+        (Curriculum(tasks=(), epoch=1), "at least one"),
+        (Curriculum(tasks=("s00", "s00"), epoch=1), "once"),
+        (Curriculum(tasks=TASKS, epoch=1), "was in use"),
+        (Curriculum(tasks=TASKS[:4], epoch=3), "is number 1"),
+    ],
+)
+def test_an_impossible_move_is_refused_with_the_reason(move, reason):
+    with pytest.raises(MoveRefused, match=reason):
+        check_move(move, two_islands().view(), "i1")
+
+
+def test_a_closed_island_or_one_without_a_scored_seed_takes_no_move():
+    scene = two_islands().closed("i2")
+    with pytest.raises(MoveRefused, match="is closed: spent"):
+        check_move(Reassign(island="i2", mutator="a"), scene.view(), "i1")
+    scene.apply(IslandFounded(island="i3", mutator="a", root="i3.0", search=TASKS))
+    with pytest.raises(MoveRefused, match="not yet scored its seed"):
+        check_move(Reassign(island="i3", mutator="b"), scene.view(), "i1")
+
+
+def test_an_unaffordable_curriculum_is_refused_with_the_sums():
+    with pytest.raises(MoveRefused, match="costs 0 attempts and a child 12, but 5 are left"):
+        check_move(GOOD["curriculum"], two_islands().view(attempts_left=5), "i1")
+
+
+def test_a_pair_is_not_grafted_twice():
+    scene = two_islands()
+    scene.moved("i1", GOOD["graft"])
+    with pytest.raises(MoveRefused, match="not yet made"):
+        check_move(GOOD["graft"], scene.view(), "i1")
+    scene.candidate("i1.3", ("i1.0", "i2.0"), LOW, Verdict.REJECTED)
+    assert pending_moves(scene.view()) == ()
+    with pytest.raises(MoveRefused, match="were grafted before"):
+        check_move(GOOD["graft"], scene.view(), "i1")
+
+
+def test_a_second_pending_graft_or_speciation_of_an_island_is_refused():
+    scene = two_islands().island("i3", LOW)
+    scene.answered(
+        Graft(island="i1", donor="i3", donor_candidate="i3.0"),
+        Speciate(island="i1", root="i1.1", mutator="b", new_island="i4"),
+    )
+    view = scene.view()
+    with pytest.raises(MoveRefused, match="a graft that is not yet made"):
+        check_move(GOOD["graft"], view, "i1")
+    with pytest.raises(MoveRefused, match="a speciation that is not yet made"):
+        check_move(Speciate(island="i1", root="i1.1", mutator="a", new_island="i5"), view, "i1")
+
+
+def test_grafting_the_same_harness_is_refused():
+    scene = Scene().island("i1", LEFT)
+    scene.apply(IslandFounded(island="i2", mutator="a", root="i2.0", search=TASKS))
+    scene.candidate("i2.0", (), LEFT, Verdict.SEED, harness="tree i1.0")
+    with pytest.raises(MoveRefused, match="the same harness"):
+        check_move(GOOD["graft"], scene.view(), "i1")
+
+
+def test_a_subtree_that_is_only_the_best_is_refused():
+    scene = Scene().island("i1", LOW).candidate("i1.1", ("i1.0",), LEFT, Verdict.ADMITTED)
+    move = Speciate(island="i1", root="i1.1", mutator="a", new_island="i2")
+    with pytest.raises(MoveRefused, match="nothing but the island's best"):
+        check_move(move, scene.view(), "i1")
+
+
+def test_a_curriculum_is_pending_until_every_open_island_has_it():
+    scene = two_islands()
+    scene.moved("i1", GOOD["curriculum"])
+    other = Curriculum(tasks=TASKS[:5], epoch=2)
+    with pytest.raises(MoveRefused, match="not yet reached all islands"):
+        check_move(other, scene.view(), "i1")
+    scene.past.append(scene.past.pop())
+    scene.closed("i2")
+    check_move(other, scene.view(), "i1")
+
+
+def test_a_move_of_a_closed_island_waits_for_nobody():
+    scene = two_islands().answered(Reassign(island="i2", mutator="a")).closed("i2")
+    assert pending_moves(scene.view()) == ()
+
+
+def test_going_back_to_an_earlier_mutator_is_no_repetition():
+    scene = two_islands()
+    scene.moved("i1", Reassign(island="i1", mutator="b"))
+    scene.moved("i1", Reassign(island="i1", mutator="a"), 2)
+    check_move(Reassign(island="i1", mutator="b"), scene.view(), "i1")
+
+
+def test_an_answer_keeps_two_moves_and_says_why_it_drops_the_rest():
+    moves = [
+        GOOD["reassign"],
+        GOOD["reassign"],
+        Graft(island="i1", donor="i9", donor_candidate="x"),
+        GOOD["graft"],
+        GOOD["curriculum"],
+    ]
+    accepted, refused = check_answer(moves, two_islands().view(), "i1")
+    assert accepted == (GOOD["reassign"], GOOD["graft"])
+    assert [r.reason for r in refused] == [
+        "this answer already holds a reassign for the same island",
+        "there is no island 'i9' with members to graft from",
+        "an answer holds at most 2 moves",
+    ]
+
+
+def test_island_numbers_count_speciations_on_record():
+    scene = two_islands().answered(GOOD["speciate"])
+    assert next_island(scene.view()) == "i4"
+    odd = Scene().island("i2", LOW)
+    assert next_island(odd.view()) == "i3"
+
+
+# --- the rules ------------------------------------------------------------------------------------
+
+
+async def test_rules_graft_and_reassign_an_exhausted_island():
+    scene = Scene().island("i1", LEFT, stall=2).island("i2", RIGHT)
+    scene.failures("i1", LEFT).stalled("i1", 2, 2)
+    answer = await RulesOrchestrator().consult(scene.view(), "i1")
+    assert answer.moves == (
+        Graft(island="i1", donor="i2", donor_candidate="i2.0"),
+        Reassign(island="i1", mutator="b"),
+    )
+    assert answer.diagnosis is Diagnosis.EXHAUSTED_LINEAGE
+    assert (answer.island, answer.round) == ("i1", 2)
+    assert "no better validation accuracy for 2 rounds" in answer.words
+
+
+async def test_rules_speciate_a_niche():
+    scene = niche_scene()
+    scene.pool = ("a",)
+    answer = await RulesOrchestrator().consult(scene.view(patience=3), "i1")
+    first = answer.moves[0]
+    assert first == Speciate(island="i1", root="i1.1", mutator="a", new_island="i2")
+
+
+async def test_rules_replace_the_search_set_on_a_plateau():
+    scene = Scene().island("i1", (0.67, 0.67, 0, 0, 0, 0), stall=2)
+    scene.island("i2", (0, 0, 0.67, 0.67, 0, 0), stall=2)
+    answer = await RulesOrchestrator().consult(scene.view(), "i1")
+    assert answer.diagnosis is Diagnosis.PLATEAU
+    assert answer.moves == (Curriculum(tasks=TASKS[:4], epoch=1),)
+
+
+async def test_rules_with_a_pool_of_one_say_why_nothing_is_done():
+    scene = Scene().island("i1", LOW).failures("i1", LOW)
+    scene.pool = ("a",)
+    answer = await RulesOrchestrator().consult(scene.view(), "i1")
+    assert answer.moves == ()
+    assert "no move is made" in answer.words
+    assert "nothing can be done about dry mutator" in answer.words
+
+
+async def test_rules_find_nothing_wrong_and_say_so():
+    answer = await RulesOrchestrator().consult(Scene().island("i1", LOW).view(), "i1")
+    assert answer.diagnosis is Diagnosis.HEALTHY
+    assert "no signal" in answer.words
+
+
+async def test_rules_report_a_refused_move_in_words():
+    scene = Scene().island("i1", LEFT, stall=2).island("i2", RIGHT)
+    scene.candidate("i1.1", ("i1.0", "i2.0"), LEFT, Verdict.REJECTED)
+    scene.failures("i1", LEFT)
+    scene.pool = ("a",)
+    answer = await RulesOrchestrator().consult(scene.view(), "i1")
+    assert answer.diagnosis is Diagnosis.EXHAUSTED_LINEAGE
+    assert "graft was refused: i1.0 and i2.0 were grafted before" in answer.words
+    assert len(answer.refused) == 1
+
+
+def test_the_other_mutator_is_a_free_one_with_the_best_record():
+    scene = Scene().island("i1", LOW, mutator="a").island("i2", LOW, mutator="c")
+    scene.candidate("i2.1", ("i2.0",), LEFT, Verdict.ADMITTED, mutator="d")
+    scene.candidate("i2.2", ("i2.0",), LEFT, Verdict.REJECTED, mutator="b")
+    view = scene.view(pool=("a", "b", "c", "d"))
+    assert best_other_mutator(view, "a") == "d"
+    assert best_other_mutator(scene.view(pool=("a",)), "a") == ""
