@@ -9,9 +9,12 @@ from typing import Any
 
 from milo.core.task import Task
 from milo.suites.deskwork.family import Draft, assemble, quoted, verifier_text
-from milo.suites.deskwork.repair_cases import CASES, Case
+from milo.suites.deskwork.repair_case import Case
+from milo.suites.deskwork.repair_lists import LIST_CASES
+from milo.suites.deskwork.repair_numbers import NUMBER_CASES
 
 NAME = "repair"
+CASES = tuple(case for pair in zip(LIST_CASES, NUMBER_CASES, strict=True) for case in pair)
 CALLS = 8
 
 
@@ -76,7 +79,7 @@ def _calls(
 
 
 def _function(source: str, name: str) -> Callable[..., Any]:
-    """The function that our own source text (from `repair_cases`) defines."""
+    """The function that our own source text (from the case modules) defines."""
     space: dict[str, Any] = {}
     exec(source, space)
     return space[name]  # type: ignore[no-any-return]

@@ -19,7 +19,7 @@ from milo.suites.check import check_tasks
 from milo.suites.deskwork import FAMILIES, extract, generate, logs, repair, shell, sums
 from milo.suites.deskwork.direct import judge, run_task
 from milo.suites.deskwork.family import verifier_text
-from milo.suites.deskwork.repair_cases import CASES
+from milo.suites.deskwork.repair import CASES
 from milo.suites.harbor import load_folder
 
 KINDS = {
