@@ -30,7 +30,7 @@ class DownloadBar:
         self._drawn: dict[str, int] = {}
         self._said: dict[str, float] = {}
         self._bars = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=None),
             DownloadColumn(),
             TransferSpeedColumn(),
@@ -80,7 +80,7 @@ class DownloadBar:
             return
         self._said[what] = share - share % STEP
         amount = f"{done / 1e6:.0f} of {total / 1e6:.0f} MB" if total else f"{done / 1e6:.0f} MB"
-        self._console.print(f"{what}: {amount}", highlight=False, soft_wrap=True)
+        self._console.print(f"{what}: {amount}", highlight=False, markup=False, soft_wrap=True)
 
 
 def progress_bar(console: Console) -> DownloadBar:

@@ -12,6 +12,7 @@ from rich.text import Text
 from milo.core.budget import Budget
 from milo.core.events import CandidateJudged, CandidateProposed, Record
 from milo.core.population import Population
+from milo.views import text
 from milo.views.lines import is_notable, sentence
 from milo.views.picture import (
     IslandRow,
@@ -26,9 +27,10 @@ from milo.views.view import Progress, View
 
 
 def choose_view(stream: TextIO, patience: int) -> View:
-    """The live view on a terminal, plain lines elsewhere."""
+    """The live view on a terminal that can redraw, plain lines elsewhere."""
     console = Console(file=stream)
-    return LiveView(console, patience) if console.is_terminal else PlainView(stream)
+    can_redraw = console.is_terminal and not console.is_dumb_terminal
+    return LiveView(console, patience) if can_redraw else PlainView(stream)
 
 
 class LiveView:
@@ -60,7 +62,7 @@ class LiveView:
         for record in records:
             self._fold(record)
             if is_notable(record.event):
-                self._console.print(Text(f"· {sentence(record.event)}", style="dim"))
+                self._console.print(Text(text.one_line(f"· {sentence(record.event)}"), style="dim"))
         self._redraw()
 
     def progress(self, snapshot: Progress) -> None:
@@ -68,9 +70,9 @@ class LiveView:
         self._snapshot = snapshot
         self._redraw()
 
-    def message(self, text: str) -> None:
+    def message(self, words: str) -> None:
         """A line above the table."""
-        self._console.print(Text(text))
+        self._console.print(Text(text.one_line(words)))
 
     def stop(self) -> None:
         """Leave the last picture standing and give the terminal back."""

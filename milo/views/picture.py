@@ -37,7 +37,7 @@ def draw_header(title: str, progress: Progress, rounds: float) -> Text:
     """Title, elapsed time, time left by the tightest limit, slots and queue."""
     left = time_left(progress, rounds)
     about = f"about {text.rough(left.seconds)} left ({left.limit})" if left else "time left unknown"
-    header = Text(title, style="bold", overflow="fold")
+    header = Text(text.one_line(title), style="bold", overflow="fold")
     header.append(f"  {text.clock(progress.seconds)} elapsed, {about}", style="not bold")
     slots = f"  slots {progress.slots_busy}/{progress.slots_total} busy"
     header.append(slots, style="not bold cyan")

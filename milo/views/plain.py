@@ -46,12 +46,12 @@ class PlainView:
             f"{snapshot.slots_total} busy, {snapshot.queued} queued"
         )
 
-    def message(self, text: str) -> None:
+    def message(self, words: str) -> None:
         """One line."""
-        self._print(text)
+        self._print(words)
 
     def stop(self) -> None:
         """Nothing to give back."""
 
     def _print(self, line: str) -> None:
-        print(" ".join(line.split()), file=self._stream, flush=True)
+        print(text.one_line(line), file=self._stream, flush=True)

@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from milo.views import text
 from milo.views.report import Report
 from milo.views.sections import Section, TableOf, sections_of
 
@@ -22,8 +23,10 @@ MOST_ROWS = 80
 def print_report(report: Report, console: Console) -> None:
     """Print the report; a narrow terminal gets fewer columns, never fewer rows."""
     console.print()
-    console.print(Text(report.headline, style="bold green" if _is_success(report) else "bold"))
-    console.print(Text(_facts(report), style="dim"))
+    console.print(
+        Text(text.one_line(report.headline), style="bold green" if _is_success(report) else "bold")
+    )
+    console.print(Text(text.one_line(_facts(report)), style="dim"))
     for section in sections_of(report):
         console.print()
         console.print(Text(section.title, style="bold yellow" if section.is_warning else "bold"))
@@ -45,7 +48,9 @@ def _print_section(section: Section, console: Console) -> None:
 def _hanging(line: str, width: int) -> Padding:
     """A line whose continuation keeps the indentation of its beginning."""
     body = line.lstrip(" ")
-    return Padding(Text(body), (0, 0, 0, min(len(line) - len(body), width // 4)), expand=False)
+    return Padding(
+        Text(text.one_line(body)), (0, 0, 0, min(len(line) - len(body), width // 4)), expand=False
+    )
 
 
 def _rich_table(table: TableOf, width: int) -> Table:
@@ -60,7 +65,7 @@ def _rich_table(table: TableOf, width: int) -> Table:
             no_wrap=column.number,
         )
     for row in table.rows[-MOST_ROWS:]:
-        drawn.add_row(*(Text(row[place]) for place in shown))
+        drawn.add_row(*(Text(text.one_line(row[place])) for place in shown))
     return drawn
 
 
@@ -123,7 +128,7 @@ def _row(cells: Iterator[str]) -> str:
 
 def _escaped(words: str) -> str:
     """Text that a mutator or a user wrote must not turn into markup or break a table."""
-    line = " ".join(words.split())
+    line = text.one_line(words)
     for sign in "\\`*_|<>[]":
         line = line.replace(sign, f"\\{sign}")
     return line

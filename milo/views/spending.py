@@ -52,6 +52,43 @@ class Tally:
         return self.coverage.get((harness, split), Coverage())
 
 
+class _UsageSum:
+    """Adds usages up in place: a run has millions of them."""
+
+    def __init__(self) -> None:
+        self._sums = [0] * 6
+        self._dollars: float | None = 0.0
+        self._estimated = False
+
+    def add(self, usage: Usage) -> None:
+        """Add one."""
+        sums = self._sums
+        sums[0] += usage.uncached_input
+        sums[1] += usage.cached_input
+        sums[2] += usage.cache_write
+        sums[3] += usage.output
+        sums[4] += usage.reasoning
+        sums[5] += usage.calls
+        unknown = self._dollars is None or usage.dollars is None
+        self._dollars = None if unknown else self._dollars + usage.dollars  # type: ignore[operator]
+        self._estimated = self._estimated or usage.estimated
+
+    @property
+    def total(self) -> Usage:
+        """The sum; its price is unknown where any part's is."""
+        uncached, cached, written, output, reasoning, calls = self._sums
+        return Usage(
+            uncached_input=uncached,
+            cached_input=cached,
+            cache_write=written,
+            output=output,
+            reasoning=reasoning,
+            calls=calls,
+            dollars=self._dollars,
+            estimated=self._estimated,
+        )
+
+
 def tally(outcomes: Iterable[Outcome], splits: Mapping[str, str]) -> Tally:
     """Sum the attempts in one pass; `splits` names each task's split.
 
@@ -61,20 +98,22 @@ def tally(outcomes: Iterable[Outcome], splits: Mapping[str, str]) -> Tally:
     valid: Counter[tuple[str, str]] = Counter()
     faults: Counter[str] = Counter()
     flags: Counter[str] = Counter()
-    usage = Usage()
+    usage = _UsageSum()
     for outcome in outcomes:
         where = (outcome.key.harness, splits.get(outcome.key.task, ""))
         made[where] += 1
-        valid[where] += outcome.is_valid
-        if not outcome.is_valid:
+        if outcome.is_valid:
+            valid[where] += 1
+        else:
             faults[str(outcome.status)] += 1
-        flags.update(outcome.flags)
-        usage += outcome.usage
+        if outcome.flags:
+            flags.update(outcome.flags)
+        usage.add(outcome.usage)
     coverage = {w: Coverage(attempted=made[w], valid=valid[w]) for w in made}
     return Tally(
         coverage=coverage,
         total=sum(coverage.values(), Coverage()),
-        usage=usage,
+        usage=usage.total,
         faults=dict(sorted(faults.items())),
         flags=dict(sorted(flags.items())),
     )

@@ -13,7 +13,14 @@ from milo.core.fitness import Fitness
 from milo.core.population import Population
 from milo.core.topology import IslandState
 from milo.views import text
-from milo.views.spending import Coverage, MomentsFold, spend_by_role, split_of_tasks, tally
+from milo.views.spending import (
+    Coverage,
+    MomentsFold,
+    Tally,
+    spend_by_role,
+    split_of_tasks,
+    tally,
+)
 from milo.views.view import Progress
 
 
@@ -79,14 +86,14 @@ class Status:
 
 def status_of(
     records: Iterable[Record],
-    outcomes: Iterable[Outcome],
+    attempts: Iterable[Outcome] | Tally,
     *,
     run: str,
     alive: bool,
     now: float,
     progress: Progress | None = None,
 ) -> Status:
-    """Fold a run's records and attempts, each read once.
+    """Fold a run's records and attempts, each read once; sums of attempts made elsewhere do too.
 
     `run` is how the user names the run, `alive` whether a process owns it, `now` in seconds
     since the epoch, `progress` the newest live snapshot, if any.
@@ -96,7 +103,7 @@ def status_of(
         population.apply(record.event)
         moments.apply(record)
     when = moments.moments
-    sums = tally(outcomes, split_of_tasks(population))
+    sums = attempts if isinstance(attempts, Tally) else tally(attempts, split_of_tasks(population))
     state = _state(population, alive)
     return Status(
         run=run,
@@ -195,7 +202,7 @@ def status_text(status: Status) -> str:
         lines.append(f"last progress: {text.seconds(status.since_progress_s)} ago")
     if status.winner is not None:
         lines.append(f"winner: {status.winner.candidate} of {status.winner.island}")
-    return "\n".join(lines)
+    return "\n".join(text.one_line(line) for line in lines)
 
 
 def _state_words(status: Status) -> str:

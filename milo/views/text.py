@@ -107,9 +107,18 @@ def plural(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def one_line(text: str) -> str:
+    """The text on one line and without control characters.
+
+    Words of a model or a harness reach the terminal only through this: an escape sequence in
+    them could rewrite what the user sees.
+    """
+    return "".join(c for c in " ".join(text.split()) if c.isprintable())
+
+
 def shorten(text: str, width: int) -> str:
     """One line of at most `width` characters, cut with an ellipsis."""
-    line = " ".join(text.split())
+    line = one_line(text)
     return line if len(line) <= width else line[: max(0, width - 1)].rstrip() + "…"
 
 

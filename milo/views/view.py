@@ -72,7 +72,7 @@ class View(Protocol):
         """What is going on now."""
         ...
 
-    def message(self, text: str) -> None:
+    def message(self, words: str) -> None:
         """A line for the user, such as the sandbox's description or a warning."""
         ...
 

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from milo.core.budget import Budget, Spend
-from milo.core.events import EVENT_TYPES, RunResumed
+from milo.core.events import EVENT_TYPES, RunResumed, Verdict
 from milo.views.download import progress_bar
 from milo.views.lines import is_notable, sentence
 from milo.views.live import LiveView, choose_view
@@ -183,3 +183,30 @@ def test_a_download_of_unknown_size_is_shown() -> None:
         with progress_bar(Console(file=out, width=60, force_terminal=terminal)) as report:
             report(5_000_000, 0, "weights")
         assert "5" in out.getvalue()
+
+
+def test_an_escape_sequence_in_a_models_words_never_reaches_the_terminal(make_story: Any) -> None:
+    """A harness could otherwise rewrite what the user reads of it."""
+    story = make_story("seeds")
+    story.propose("i1.1", "i1.0", title="\x1b[2J\x1b]0;owned\x07 an [bold]edit[/bold]")
+    story.judge("i1.1", Verdict.REJECTED, "\x1b[1A it won")
+    out = io.StringIO()
+    view = PlainView(out)
+    view.start("milo")
+    view.update(story.records)
+    picture = _picture(_live(story), 120)
+    for words in (out.getvalue(), picture):
+        assert "\x1b" not in words
+        assert "\x07" not in words
+    assert "an [bold]edit[/bold]" in out.getvalue()
+
+
+def test_a_terminal_that_cannot_redraw_gets_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("TERM", "xterm")
+    assert isinstance(choose_view(Terminal(), patience=3), LiveView)
+    monkeypatch.setenv("TERM", "dumb")
+    assert isinstance(choose_view(Terminal(), patience=3), PlainView)

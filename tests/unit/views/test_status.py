@@ -8,6 +8,7 @@ import pytest
 from milo.core.attempt import AttemptKey, Outcome, Status, Usage
 from milo.core.budget import Budget
 from milo.core.events import RunResumed
+from milo.views.spending import tally
 from milo.views.status import RunState, status_json, status_of, status_text
 from milo.views.view import Progress
 
@@ -95,3 +96,19 @@ def test_the_json_of_every_story_is_strict(make_story: Any) -> None:
         data = json.loads(status_json(_status(make_story(name))), parse_constant=pytest.fail)
         assert data["run"] == "runs/demo"
     assert data["winner"] == {"candidate": "i2.2", "island": "i2", "rule": "one_se"}
+
+
+def test_sums_of_attempts_made_elsewhere_serve_as_well(make_story: Any) -> None:
+    story = make_story("moves")
+    by_hand = tally(story.made, {})
+    assert status_of(story.records, by_hand, run="r", alive=True, now=1.0).spend == (
+        status_of(story.records, story.made, run="r", alive=True, now=1.0).spend
+    )
+
+
+def test_one_unknown_price_makes_the_whole_price_unknown(make_story: Any) -> None:
+    story = make_story("seeds")
+    key = AttemptKey(harness="h", task="s00", task_digest="d", model="m", index=7)
+    usage = Usage(output=5, dollars=None)
+    story.made.insert(0, Outcome(key=key, status=Status.COMPLETED, reward=0.0, usage=usage))
+    assert tally(story.made, {}).usage.dollars is None
