@@ -305,10 +305,13 @@ def _broad_excepts(node: ast.AST, function: str) -> Iterator[str]:
         inside = function
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             inside = child.name
-        if isinstance(child, ast.ExceptHandler) and _is_broad(child.type):
-            if not isinstance(child.body[-1], ast.Raise):
-                yield inside
+        if isinstance(child, ast.ExceptHandler) and _swallows(child):
+            yield inside
         yield from _broad_excepts(child, inside)
+
+
+def _swallows(handler: ast.ExceptHandler) -> bool:
+    return _is_broad(handler.type) and not isinstance(handler.body[-1], ast.Raise)
 
 
 def _is_broad(caught: ast.expr | None) -> bool:
