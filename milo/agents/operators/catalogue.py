@@ -166,7 +166,7 @@ CHECKING = (
 PROMPTS = (
     Operator(
         name="worked-examples",
-        title="Show two worked examples of the reply's form before the task",
+        title="Show four worked examples of the reply's form before the task",
         emphasis=PROMPT,
         weight=2.0,
         symptoms=(Symptom.PROSE, Symptom.NO_BLOCK, Symptom.PLACEHOLDER, Symptom.MISSING_FILE),
@@ -285,13 +285,13 @@ COSTS = (
         condition=_costly,
     ),
     Operator(
-        name="one-example",
-        title="Show one worked example instead of two",
+        name="fewer-examples",
+        title="Show half of the worked examples",
         emphasis=FRUGAL,
         weight=0.3,
         symptoms=(),
-        hypothesis="Fewer tokens at the same accuracy: one example shows the form.",
-        edit=scaled("with_examples", 0.5, 1, 2),
+        hypothesis="Fewer tokens at the same accuracy: fewer examples show the form as well.",
+        edit=scaled("with_examples", 0.5, 1, 4),
         floor=0.4,
         condition=_costly,
     ),

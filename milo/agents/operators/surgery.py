@@ -59,6 +59,7 @@ def technique_sources() -> dict[str, str]:
     }
 
 
+@lru_cache(maxsize=256)
 def anatomy_of(tree: FileTree) -> Anatomy:
     """Study a tree as a harness; raises `HarnessError` where it is none."""
     return study(Harness.from_tree(tree))

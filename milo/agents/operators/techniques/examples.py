@@ -14,27 +14,57 @@ class Example(NamedTuple):
     reply: str
 
 
+BIRD = (
+    "Describe the bird of `bird.txt` in `bird.json` with `species`, `age` and `tame`.\n\n"
+    "bird.txt:\n```\nOur old parrot Coco, 31 years of age, eats from the hand.\n```"
+)
+RIDES = (
+    "`rides.txt` lists day, horse and km. Put the horse with most rides on tue in `horse.txt`.\n\n"
+    "rides.txt:\n```\nmon bella 12\ntue rex 30\n...\n```"
+)
+STAMPS = (
+    "Ida has 48 stamps. She gives away 5 sets of 6, then sells the rest at 2 coins apiece. "
+    "Put the coins that she gets in `coins.txt`."
+)
+EMPTY = "Throw away all files here that are empty."
 PYTHON = (
     Example(
-        "A pond holds 48 frogs; 5 groups of 6 hop away. Write the number that stays to `pond.txt`.",
-        "```python\nstay = 48 - 5 * 6\nopen('pond.txt', 'w').write(str(stay) + '\\n')\n```",
+        BIRD,
+        "```python\nimport json\nbird = {'species': 'parrot', 'age': 31, 'tame': True}\n"
+        "json.dump(bird, open('bird.json', 'w'))\n```",
     ),
     Example(
-        'Put the words of `zoo.txt` that end in s into `plural.json` as a list under "words".',
-        "```python\nimport json\nwords = open('zoo.txt').read().split()\n"
-        "found = [w for w in words if w.endswith('s')]\n"
-        "json.dump({'words': found}, open('plural.json', 'w'))\n```",
+        RIDES,
+        "```python\nrides = {}\nfor line in open('rides.txt'):\n    fields = line.split()\n"
+        "    if fields[0] == 'tue':\n        rides[fields[1]] = rides.get(fields[1], 0) + 1\n"
+        "open('horse.txt', 'w').write(max(rides, key=rides.get))\n```",
+    ),
+    Example(
+        STAMPS,
+        "```python\nstamps = 48\ngiven = 5 * 6\nrest = stamps - given\ncoins = rest * 2\n"
+        "open('coins.txt', 'w').write(str(coins))\n```",
+    ),
+    Example(
+        EMPTY,
+        "```python\nimport os\nfor name in os.listdir('.'):\n"
+        "    if os.path.getsize(name) == 0:\n        os.remove(name)\n```",
     ),
 )
 BASH = (
     Example(
-        "A pond holds 48 frogs; 5 groups of 6 hop away. Write the number that stays to `pond.txt`.",
-        "```bash\necho $((48 - 5 * 6)) > pond.txt\n```",
+        BIRD,
+        '```bash\necho \'{"species": "parrot", "age": 31, "tame": true}\' > bird.json\n```',
     ),
     Example(
-        "Put the words of `zoo.txt` that end in s into `plural.txt`, one per line.",
-        "```bash\ntr -s ' ' '\\n' < zoo.txt | grep 's$' > plural.txt\n```",
+        RIDES,
+        "```bash\nawk '$1 == \"tue\" {print $2}' rides.txt | sort | uniq -c | sort -n | tail -1"
+        " | awk '{print $2}' > horse.txt\n```",
     ),
+    Example(
+        STAMPS,
+        "```bash\ngiven=$((5 * 6))\nrest=$((48 - given))\necho $((rest * 2)) > coins.txt\n```",
+    ),
+    Example(EMPTY, "```bash\nfind . -type f -size 0 -delete\n```"),
 )
 
 

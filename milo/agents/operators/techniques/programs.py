@@ -9,9 +9,35 @@ from collections.abc import Callable
 from .blocks import SHELL, Block, blocks_in
 
 
+KNOWN = (
+    "collections csv datetime decimal fractions glob itertools json math os pathlib random re"
+    " shutil statistics string sys time"
+).split()
+
+
+def with_imports(program: str) -> str:
+    """The program, with imports of the well-known modules that it uses but forgot to import."""
+    try:
+        nodes = list(ast.walk(ast.parse(program)))
+    except (SyntaxError, ValueError):
+        return program
+    used = {
+        n.value.id for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)
+    }
+    bound = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    bound |= {
+        a.asname or a.name
+        for n in nodes
+        if isinstance(n, ast.Import | ast.ImportFrom)
+        for a in n.names
+    }
+    forgotten = [name for name in KNOWN if name in used - bound]
+    return "".join(f"import {name}\n" for name in forgotten) + program
+
+
 def as_script(program: str) -> str:
     """A shell script that runs a Python program from its standard input."""
-    return f"python3 - <<'END_OF_PROGRAM'\n{program.rstrip()}\nEND_OF_PROGRAM\n"
+    return f"python3 - <<'END_OF_PROGRAM'\n{with_imports(program).rstrip()}\nEND_OF_PROGRAM\n"
 
 
 def is_python(text: str) -> bool:

@@ -1,0 +1,173 @@
+"""The agent orchestrator: its answers are parsed, refereed, repaired once, or left to the rules."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from milo.agents.orchestrator import AgentOrchestrator
+from milo.agents.population import described
+from milo.core.attempt import Usage
+from milo.core.errors import MoveRefused
+from milo.core.events import (
+    CandidateJudged,
+    CandidateProposed,
+    CandidateScored,
+    Change,
+    IslandFounded,
+    Verdict,
+)
+from milo.core.fitness import TaskScore
+from milo.core.moves import Consultation, Curriculum, Diagnosis, Graft, Move, Reassign, Speciate
+from milo.core.population import Population
+from milo.core.ports import PopulationView
+
+
+def population() -> PopulationView:
+    fold = Population()
+    for number, reward in ((1, 0.0), (2, 1.0)):
+        island, name = f"i{number}", f"c{number}"
+        fold.apply(
+            CandidateProposed(
+                island=island,
+                candidate=name,
+                round=0,
+                parents=(),
+                harness=name * 32,
+                mutator="operators",
+                change=Change(title="seed"),
+            )
+        )
+        fold.apply(
+            IslandFounded(
+                island=island, mutator="operators", root=name, members=(name,), search=("t1",)
+            )
+        )
+        score = TaskScore(n=1, reward=reward, resolved=int(reward), tokens=100.0, latency_s=1.0)
+        fold.apply(
+            CandidateScored(island=island, candidate=name, split="search", scores={"t1": score})
+        )
+        fold.apply(
+            CandidateJudged(
+                island=island, candidate=name, round=0, verdict=Verdict.SEED, reason="seed"
+            )
+        )
+    return PopulationView(
+        topology=fold.topology,
+        lineage=fold.lineage,
+        pool=("operators", "operators-prompt"),
+        search_split=("t1", "t2"),
+        attempts_left=100,
+        k=1,
+        patience=2,
+        past=(Consultation(island="i1", round=0, diagnosis=Diagnosis.HEALTHY, words="w"),),
+    )
+
+
+@dataclass
+class Model:
+    answers: list[str]
+    asked: list[list[Mapping[str, object]]] = field(default_factory=list)
+
+    async def __call__(self, messages: Sequence[Mapping[str, object]]) -> tuple[str, Usage]:
+        self.asked.append(list(messages))
+        return self.answers.pop(0), Usage(output=7, calls=1)
+
+
+class Rules:
+    async def consult(self, view: PopulationView, island: str) -> Consultation:
+        return Consultation(
+            island=island, round=0, diagnosis=Diagnosis.DRY_MUTATOR, words="by rule"
+        )
+
+
+def no_reassign(move: Move, view: PopulationView, island: str) -> None:
+    if isinstance(move, Reassign):
+        raise MoveRefused("it has that mutator")
+
+
+def answer(*moves: Mapping[str, object], diagnosis: str = "exhausted lineage") -> str:
+    body = json.dumps({"diagnosis": diagnosis, "words": "why", "moves": moves})
+    return f"I think:\n{body}"
+
+
+GRAFT = {"kind": "graft", "island": "i1", "donor": "i2"}
+REASSIGN = {"kind": "reassign", "island": "i1", "mutator": "operators"}
+SPECIATE = {
+    "kind": "speciate",
+    "island": "i1",
+    "root": "c1",
+    "mutator": "operators",
+    "new_island": "i3",
+}
+
+
+def consult(*answers: str) -> tuple[Consultation, Model]:
+    model = Model(list(answers))
+    orchestrator = AgentOrchestrator(model, no_reassign, Rules())
+    found = asyncio.run(orchestrator.consult(population(), "i1"))
+    assert orchestrator.spent.calls == len(model.asked)
+    return found, model
+
+
+def test_a_graft_takes_the_donor_islands_best_member() -> None:
+    found, _ = consult(answer(GRAFT))
+    assert found.moves == (Graft(island="i1", donor="i2", donor_candidate="c2"),)
+    assert found.diagnosis is Diagnosis.EXHAUSTED_LINEAGE and found.words == "why"
+
+
+def test_every_kind_of_move_is_read() -> None:
+    found, _ = consult(answer(SPECIATE, {"kind": "curriculum", "tasks": ["t2"]}))
+    assert found.moves == (
+        Speciate(island="i1", root="c1", mutator="operators", new_island="i3"),
+        Curriculum(tasks=("t2",), epoch=1),
+    )
+
+
+def test_a_refused_move_goes_back_once_and_stays_on_record() -> None:
+    found, model = consult(answer(REASSIGN), answer(GRAFT))
+    assert [refusal.reason for refusal in found.refused] == ["it has that mutator"]
+    assert len(found.moves) == 1
+    assert "it has that mutator" in str(model.asked[1][-1]["content"])
+    found, _ = consult(answer(REASSIGN), answer(REASSIGN, GRAFT))
+    assert len(found.refused) == 2 and len(found.moves) == 1
+
+
+def test_a_third_move_is_refused() -> None:
+    found, _ = consult(answer(GRAFT, SPECIATE, GRAFT), answer(GRAFT))
+    assert "at most 2" in found.refused[0].reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no idea",
+        "{",
+        "{'a': 1}",
+        answer(diagnosis="tired"),
+        answer({"kind": "pray"}),
+        answer({"kind": "graft", "island": "i1"}),
+        answer({"kind": "curriculum", "tasks": "t1"}),
+        '{"diagnosis": "healthy", "moves": 3}',
+        '{"diagnosis": "healthy", "moves": [3]}',
+    ],
+)
+def test_an_unreadable_answer_leaves_it_to_the_rules(text: str) -> None:
+    found, _ = consult(text)
+    assert found.diagnosis is Diagnosis.DRY_MUTATOR
+    assert found.words.startswith("by rule (by rules: ")
+
+
+def test_an_unknown_donor_is_left_to_the_referee() -> None:
+    found, _ = consult(answer({**GRAFT, "donor": "i9"}))
+    assert found.moves == (Graft(island="i1", donor="i9", donor_candidate=""),)
+
+
+def test_the_population_is_described_in_words() -> None:
+    text = described(population(), "i1")
+    for words in ("Island i1 is stalled", "c2 (accuracy 1.000", "Best c2 solves: t1", "healthy"):
+        assert words in text
