@@ -138,6 +138,8 @@ def drive(parts: AppParts, seeds: Sequence[Seed], words: str) -> int:
     view.start(f"MILO {parts.path.name}", past)
     view.message(words)
     tracker = choose_tracker(plan.tracking, parts.path.name, parts.path, encode_plan(plan))
+    if tracker.fault:
+        view.message(f"tracking is off: {tracker.fault}")
     follower = Follower(tracker)
     show = Showing(view, follower, plan.budget, past)
     stage = RayStage(parts)
