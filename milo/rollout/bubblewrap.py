@@ -19,6 +19,7 @@ from milo.rollout.cgroups import Cgroup, CgroupHost
 from milo.rollout.commands import PLACES, TESTS, absolute_argv, limited
 from milo.rollout.folder import Folder
 from milo.rollout.forward import Relay, reachable_by_all
+from milo.rollout.netdoor import NetDoor
 from milo.rollout.process import Child
 from milo.rollout.scratch import TreeShelf, reap_folders
 from milo.rollout.status import StatusPipe
@@ -41,7 +42,7 @@ class BubblewrapHost:
     `prefix` is bubblewrap with what must stand before and directly after it; `uid` the user that
     commands run as where it isn't ours; `nproc` whether a process limit counts per sandbox;
     `hidden` folders are shown empty; `root` is where scratch folders lie; `launcher` holds the
-    script that forwards to the gateway.
+    script that forwards to the gateway where we may not enter a sandbox's network (`enters`).
     """
 
     prefix: tuple[str, ...]
@@ -53,6 +54,7 @@ class BubblewrapHost:
     nproc: bool
     root: Path
     launcher: FileTree
+    enters: bool
 
     @property
     def etc(self) -> FileTree:
@@ -120,11 +122,10 @@ class BubblewrapEnvironment:
         """Show the mounts and make the control group; called once, by the sandbox."""
         for path, tree in {"/etc": self._host.etc, **self._spec.mounts}.items():
             self._show(path, tree)
-        if self._socket is not None:
-            self._show(LAUNCHER_FOLDER, self._host.launcher)
         if self._host.cgroups is not None:
             self._cgroup = self._host.cgroups.make(self._folder.base.name, self._spec.limits)
-        if self._socket is not None and self._host.uid is not None:
+        if self._socket is not None and not self._host.enters:
+            self._show(LAUNCHER_FOLDER, self._host.launcher)
             await self._relay_if_hidden(self._socket)
 
     async def run(self, command: Command) -> Exit:
@@ -132,22 +133,13 @@ class BubblewrapEnvironment:
 
         Raises `MiloError` where the sandbox itself could not be started.
         """
-        status = StatusPipe()
+        if not (command.gateway and self._spec.gateway_socket is not None and self._host.enters):
+            return await self._run(command, None)
+        door = NetDoor(self._spec.gateway_socket, self._spec.gateway_port)
         try:
-            child = Child(
-                self._argv(command, status.write_fd),
-                env={"PATH": self._host.python.path},
-                output_bytes=command.output_bytes,
-                pass_fds=(status.write_fd,),
-            )
-        except BaseException:
-            status.close()
-            raise
-        status.handed_over()
-        try:
-            return await self._follow(command, child, status)
+            return await self._run(command, door)
         finally:
-            await _end(child, status)
+            await door.close()
 
     async def workspace(self) -> FileTree:
         """The workspace's regular files; raises `HarnessError` where they are too many."""
@@ -181,6 +173,26 @@ class BubblewrapEnvironment:
             self._shelf.drop(self._spec.owner, tree)
         await asyncio.to_thread(self._remove)
 
+    async def _run(self, command: Command, door: NetDoor | None) -> Exit:
+        status = StatusPipe()
+        try:
+            child = Child(
+                self._argv(command, status, door),
+                env={"PATH": self._host.python.path},
+                output_bytes=command.output_bytes,
+                pass_fds=(status.write_fd, *((door.read_fd,) if door is not None else ())),
+            )
+        except BaseException:
+            status.close()
+            raise
+        status.handed_over()
+        try:
+            if door is not None:
+                await door.open(status)
+            return await self._follow(command, child, status)
+        finally:
+            await _end(child, status)
+
     def _remove(self) -> None:
         # Files first: what they hold in memory is charged to the group.
         self._folder.close()
@@ -195,7 +207,7 @@ class BubblewrapEnvironment:
 
     async def _relay_if_hidden(self, socket: Path) -> None:
         """Commands run as another user, so a socket of ours stands in where theirs is private."""
-        if reachable_by_all(socket):
+        if self._host.uid is None or reachable_by_all(socket):
             return
         self._relay = Relay(socket)
         self._socket = self._folder.base / "gateway.sock"
@@ -218,15 +230,16 @@ class BubblewrapEnvironment:
             limit=limit,
         )
 
-    def _argv(self, command: Command, status_fd: int) -> list[str]:
+    def _argv(self, command: Command, status: StatusPipe, door: NetDoor | None) -> list[str]:
         host, limits = self._host, self._spec.limits
         join_files = self._cgroup.join_files if self._cgroup else ()
-        gateway = command.gateway and self._socket is not None
+        gateway = command.gateway and self._socket is not None and door is None
         return [
             *limited(limits, join_files=join_files, address_space=self._cgroup is None),
             *host.prefix,
             *NAMESPACES,
-            *("--json-status-fd", str(status_fd)),
+            *("--json-status-fd", str(status.write_fd)),
+            *(door.arguments if door is not None else ()),
             *self._file_arguments(limits, gateway=gateway),
             *self._variables(command),
             *("--cap-drop", "ALL", "--"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import socket
 from pathlib import Path
 
 CHUNK = 65536
@@ -27,6 +28,10 @@ class Relay:
         server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         self._server = server
         return int(server.sockets[0].getsockname()[1])
+
+    async def listen_on(self, listening: socket.socket) -> None:
+        """Serve a socket that listens already, and own it."""
+        self._server = await asyncio.start_server(self._serve, sock=listening)
 
     async def listen_unix(self, path: Path) -> None:
         """Listen on a unix socket that every user of the host may connect to."""

@@ -15,6 +15,7 @@ from milo.core.ports import Sandbox
 from milo.core.tree import File, FileTree
 from milo.rollout.bubblewrap import LAUNCHER_FILE, BubblewrapHost, BubblewrapSandbox
 from milo.rollout.cgroups import CgroupHost
+from milo.rollout.netdoor import may_enter
 from milo.rollout.plain import PlainHost, PlainSandbox
 from milo.rollout.scratch import scratch_root
 from milo.rollout.system import NOBODY, SYSTEM_PATH, Python, find_python, system_arguments
@@ -97,6 +98,7 @@ def _host(
         nproc=_counts_per_namespace() and shutil.which("prlimit", path=SYSTEM_PATH) is not None,
         root=root,
         launcher=FileTree({LAUNCHER_FILE: File(script)}),
+        enters=may_enter(),
     )
 
 

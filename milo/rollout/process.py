@@ -33,6 +33,11 @@ class PidWatch:
             self._loop.add_reader(self._fd, self._on_death)
 
     @property
+    def fd(self) -> int:
+        """The pidfd; -1 where the process was dead from the start, or after closing."""
+        return self._fd
+
+    @property
     def alive(self) -> bool:
         """Whether it has not been seen dead yet."""
         return not self._dead.done()

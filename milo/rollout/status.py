@@ -22,6 +22,7 @@ class StatusPipe:
         self.init: PidWatch | None = None
         self.exit_code: int | None = None
         self.started_at: float | None = None
+        self.named: asyncio.Future[None] = self._loop.create_future()
         os.set_blocking(self._fd, False)
         self._loop.add_reader(self._fd, self._on_data)
 
@@ -53,16 +54,23 @@ class StatusPipe:
             return False
         if not data:
             self._loop.remove_reader(self._fd)
+            self._name()
             return False
         *lines, self._text = (self._text + data).split(b"\n")
         for line in lines:
             self._take(line)
         return True
 
+    def _name(self) -> None:
+        """Wake who waits for the init: it is known now, or never will be."""
+        if not self.named.done():
+            self.named.set_result(None)
+
     def _take(self, line: bytes) -> None:
         said = json.loads(line)
         if "child-pid" in said and self.init is None:
             self.started_at = self._loop.time()
             self.init = PidWatch(said["child-pid"])
+            self._name()
         if "exit-code" in said:
             self.exit_code = said["exit-code"]

@@ -9,7 +9,6 @@ enforce it doesn't claim. Subclass `SandboxCases`, name it ``Test…`` and retur
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -45,6 +44,7 @@ tick = "import time\\nfor n in range(600):\\n    open('tick', 'w').write(str(n))
 subprocess.Popen(["python3", "-c", tick], start_new_session=True)
 while not os.path.exists("tick"): pass
 """
+DEEP = "import os\nfor _ in range(1500): os.mkdir('d'); os.chdir('d')\n"
 CONNECT = "import socket, sys\nsocket.create_connection(('127.0.0.1', int(sys.argv[1])), 5)\n"
 ECHO = """
 import os, socket
@@ -69,6 +69,14 @@ def shell(code: str, timeout_s: float = 30.0, **more: object) -> Command:
     return Command(argv=("sh", "-c", code), timeout_s=timeout_s, **more)  # type: ignore[arg-type]
 
 
+def let_others_pass(folder: Path) -> None:
+    """Let commands of another user pass through a test's folders: pytest makes them private."""
+    for part in (folder, *folder.parents):
+        mode = part.stat().st_mode
+        if not mode & 0o001 and part.name.startswith(("pytest-", "test_", "scratch")):
+            part.chmod(mode | 0o011)
+
+
 class SandboxCases:
     """What every sandbox does."""
 
@@ -81,9 +89,7 @@ class SandboxCases:
         """A sandbox with a scratch root that commands' users can pass through."""
         root = tmp_path / "scratch"
         root.mkdir()
-        for folder in (root, *list(root.parents)[:3]):
-            with contextlib.suppress(OSError):
-                folder.chmod(0o755)
+        let_others_pass(root)
         return self.make_sandbox(root)
 
     @asynccontextmanager
@@ -334,7 +340,8 @@ class SandboxCases:
         self, sandbox: Sandbox, tmp_path: Path
     ) -> None:
         async with self.opened(sandbox) as environment:
-            await environment.run(shell("mkdir -p deep/er; chmod 000 deep"))
+            await environment.run(shell("mkdir -p shut/er; chmod 000 shut"))
+            await environment.run(python(DEEP))
             await environment.close()
         assert list((tmp_path / "scratch").iterdir()) == []
 

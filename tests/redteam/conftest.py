@@ -14,6 +14,7 @@ from milo.core.task import Task
 from milo.rollout.local import choose
 from milo.rollout.runner import LocalAttemptRunner
 from milo.testing.gateways import FixedClock, ScriptedGateway
+from milo.testing.sandbox_cases import let_others_pass
 from milo.testing.sorting import harness_of, sorting_task
 
 ATTACKER = "redteam"
@@ -25,8 +26,7 @@ def scratch(tmp_path: Path) -> Path:
     """Where environments lie; commands of another user must be able to pass through."""
     root = tmp_path / "scratch"
     root.mkdir()
-    for folder in (root, *list(root.parents)[:3]):
-        folder.chmod(0o755)
+    let_others_pass(root)
     return root
 
 
