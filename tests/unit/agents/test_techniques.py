@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from milo.agents.operators.techniques.examples import with_examples
 from milo.agents.operators.techniques.history import with_recent
 from milo.agents.operators.techniques.planning import with_plan
 from milo.agents.operators.techniques.printing import saved_output
-from milo.agents.operators.techniques.programs import python_programs
+from milo.agents.operators.techniques.programs import python_programs, with_imports
 from milo.agents.operators.techniques.rewriting import redefined_code
 from milo.agents.operators.techniques.stopping import stop_when_done
 from milo.agents.operators.techniques.tries import retry_errors, verified
@@ -207,3 +207,27 @@ def test_restoring_brings_back_deleted_files_and_removes_new_folders(folder: Pat
     (folder / "new" / "x").write_text("2")
     workspace.restore(before)
     assert workspace.snapshot() == before and not (folder / "new").exists()
+
+
+def test_what_was_achieved_stays_when_the_model_refuses_further_calls(folder: Path) -> None:
+    def solver(good: str) -> Callable[[str], None]:
+        calls = []
+
+        def solve(task: str) -> None:
+            calls.append(task)
+            if len(calls) > 1:
+                raise OSError("429")
+            (folder / "half.txt").write_text(good)
+
+        return solve
+
+    verified(tries=2)(solver("1"))("x")
+    assert (folder / "half.txt").read_text() == "1"
+    majority(samples=3)(solver("2"))("x")
+    assert (folder / "half.txt").read_text() == "2"
+
+
+def test_forgotten_imports_of_known_modules_are_added() -> None:
+    assert with_imports("print(math.pi)") == "import math\nprint(math.pi)"
+    assert with_imports("import os\nos.getcwd()") == "import os\nos.getcwd()"
+    assert with_imports("not python(") == "not python("

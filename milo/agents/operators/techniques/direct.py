@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable
 
 from .blocks import SHELL, blocks_in
-from .programs import is_python
 from .workspace import missing_outputs
 
 PLAIN = ("", "text", "txt", "plaintext", "json", "csv", "markdown", "md", "yaml")
@@ -15,13 +14,13 @@ LONGEST_ANSWER = 120
 
 
 def answer_in(reply: str) -> str:
-    """The plain content of a reply, or "" where it looks like a program."""
+    """The plain content of a reply, or "" where it may be a program."""
     found = blocks_in(reply)
     if any(block.language not in PLAIN for block in found):
         return ""
     if found:
-        text = found[-1].text
-        return "" if found[-1].language == "" and is_python(text) else text
+        last = found[-1]
+        return last.text if last.language or is_json(last.text) else ""
     text = reply.strip()
     return text if is_json(text) or (len(text) <= LONGEST_ANSWER and "\n" not in text) else ""
 

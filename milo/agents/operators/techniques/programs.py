@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Callable
 
 from .blocks import SHELL, Block, blocks_in
 
-
-KNOWN = (
+KNOWN = re.findall(
+    r"\w+",
     "collections csv datetime decimal fractions glob itertools json math os pathlib random re"
-    " shutil statistics string sys time"
-).split()
+    " shutil statistics string sys time",
+)
 
 
 def with_imports(program: str) -> str:

@@ -42,25 +42,36 @@ def call_with_note(solve: Solve, args: tuple[Any, ...], options: Any, note: str)
             os.environ["MILO_TASK"] = path
 
 
+def _attempt(
+    solve: Solve,
+    args: tuple[Any, ...],
+    options: Any,
+    note: str,
+    before: dict[str, bytes],
+    judge: Judge,
+) -> Try:
+    runs.clear()
+    result = call_with_note(solve, args, options, note)
+    return Try(result, snapshot(), judge(before))
+
+
 def improved(solve: Solve, tries: int, judge: Judge) -> Solve:
     """`solve`, called again up to `tries` times while `judge` finds faults; the best is kept."""
 
     @functools.wraps(solve)
     def retried(*args: Any, **options: Any) -> Any:
         before = snapshot()
-        best: Try | None = None
-        note = ""
-        for left in range(tries, -1, -1):
-            runs.clear()
-            result = call_with_note(solve, args, options, note)
-            attempt = Try(result, snapshot(), judge(before))
-            if best is None or len(attempt.faults) < len(best.faults):
-                best = attempt
-            if not attempt.faults or not left or seconds_left() < LEAST_SECONDS:
+        best = _attempt(solve, args, options, "", before, judge)
+        for _ in range(tries):
+            if not best.faults or seconds_left() < LEAST_SECONDS:
                 break
-            note = "\n\nAn earlier try failed: " + "; ".join(attempt.faults[:3])
+            note = "\n\nAn earlier try failed: " + "; ".join(best.faults[:3])
             restore(before)
-        assert best is not None
+            try:
+                again = _attempt(solve, args, options, note, before, judge)
+            except OSError:  # the model refuses further calls: what was achieved stays
+                break
+            best = min(best, again, key=lambda attempt: len(attempt.faults))
         restore(best.after)
         return best.result
 

@@ -47,7 +47,12 @@ def majority(samples: int) -> Callable[[Solve], Solve]:
                     break
                 restore(before)
                 runs.clear()
-                result = solve(*args, **options)
+                try:
+                    result = solve(*args, **options)
+                except OSError:  # the model refuses further calls: the samples so far decide
+                    if not taken:
+                        raise
+                    break
                 sound = not complaints(before) and not (runs and last_fault())
                 taken.append(Sample(result, snapshot(), sound))
             chosen = winner(taken)
