@@ -54,10 +54,10 @@ class HttpUpstream:
         began = monotonic()
         sent = json.dumps({**request, "model": self._wire_model}).encode()
         status, text = await self._post(sent)
-        clean = redact if status >= 400 else without_secrets
+        clean = redact if status >= 300 else without_secrets
         body = _parse(status, clean(text, (self._key,)))
         usage = Usage(calls=1)
-        if status < 400:
+        if status < 300:
             usage = parse_usage(body, len(sent))
             usage = replace(usage, dollars=dollars(usage, self._price))
         return Completion(status=status, body=body, usage=usage, seconds=monotonic() - began)
@@ -66,7 +66,7 @@ class HttpUpstream:
         """One call of one token; raises `ModelError` with what to look at."""
         request = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1}
         done = await self.complete(request, "check", 0)
-        if done.status >= 400:
+        if done.status >= 300:
             said = f"HTTP {done.status}: {error_message(done.body)}"
             raise ModelError(f"model {self._label} at {self._url} does not answer: {said}")
 
@@ -109,7 +109,7 @@ def _parse(status: int, text: str) -> Mapping[str, object]:
         body = json.loads(text)
     except ValueError:
         body = None
-    if isinstance(body, dict) and (status >= 400 or isinstance(body.get("choices"), list)):
+    if isinstance(body, dict) and (status >= 300 or isinstance(body.get("choices"), list)):
         return body
     if status >= 300:
         return error_body(f"HTTP {status}: {text[:200]}", "provider_error")

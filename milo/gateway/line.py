@@ -139,14 +139,14 @@ async def _try_once(
 
 
 def _judge(done: Completion, secrets: Sequence[str]) -> _Try:
-    if done.status < 400:
+    if done.status < 300:
         body = answer_without_secrets(done.body, secrets)
         return _Try(reply=Reply(status=200, body=body, usage=done.usage))
     if error_code(done.body) == DEADLINE:  # a recording of a session whose time was over
         return _Try(reply=Reply(status=done.status, body=done.body, usage=done.usage))
     said = redact(error_message(done.body), secrets)
     problem = f"HTTP {done.status} from the provider: {said}"
-    if done.status in OURS or error_code(done.body) in FINAL_CODES:
+    if done.status in OURS or done.status < 400 or error_code(done.body) in FINAL_CODES:
         return _Try(reply=faulted(problem))
     if done.status in PASSING or done.status >= 500:
         return _Try(problem=problem)

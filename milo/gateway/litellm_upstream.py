@@ -92,10 +92,19 @@ class LitellmUpstream:
         status = getattr(error, "status_code", None)
         text = redact(f"{getattr(error, 'message', '') or error}", (self._key,))
         kind = type(error).__name__
-        if not isinstance(status, int) or status < 400 or "Connection" in kind:
+        if not isinstance(status, int) or status < 400 or _never_connected(error):
             raise ModelError(f"no answer from {self._name} ({kind}: {text})") from None
         body = error_body(text, str(getattr(error, "code", "") or kind))
         return Completion(status=status, body=body, usage=Usage(calls=1), seconds=seconds)
+
+
+def _never_connected(error: BaseException | None) -> bool:
+    """Whether a failed connection is behind it: litellm gives that a made-up status of 500."""
+    while error is not None:
+        if "Connection" in type(error).__name__:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def price_in(prices: Mapping[str, Mapping[str, Any]], name: str) -> Price | None:

@@ -56,13 +56,14 @@ async def test_a_provider_that_stays_down_is_a_fault_and_503(make_line: MakeLine
     assert "HTTP 500" in reply.fault and "boom" in reply.fault
 
 
-@pytest.mark.parametrize("status", [401, 402, 403, 404])
+@pytest.mark.parametrize("status", [307, 401, 402, 403, 404])
 async def test_our_own_misconfiguration_is_a_fault_at_once(
     make_line: MakeLine, status: int
 ) -> None:
     upstream = ScriptedUpstream(in_turn([Answer(status=status)]))
     reply = await reply_of(make_line(upstream))
-    assert reply.status == 503 and reply.fault
+    assert reply.status == 503
+    assert reply.fault
     assert upstream.tally.calls == 1
 
 

@@ -1,0 +1,133 @@
+"""Every way to a model keeps the upstream contract."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from platformdirs import user_cache_path
+
+from milo.core.attempt import Usage
+from milo.core.evidence import Exchange
+from milo.core.ports import Upstream
+from milo.gateway.http_upstream import HttpUpstream
+from milo.gateway.litellm_upstream import LitellmUpstream
+from milo.gateway.llama_server import EmbeddedServer, ServerSettings
+from milo.gateway.local_upstream import LocalUpstream
+from milo.gateway.replay_upstream import ReplayUpstream
+from milo.gateway.weights import built_in, cached
+from milo.testing.scripted_model import Answer, ScriptedServer, ScriptedUpstream, body_of, in_turn
+from milo.testing.upstream_cases import REQUEST, UpstreamCases
+
+ANSWER = Answer(text="Paris it is.", cached_tokens=3)
+NOBODY = "http://127.0.0.1:9/v1"
+
+
+class TestScripted(UpstreamCases):
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[Upstream]:
+        yield ScriptedUpstream(in_turn([ANSWER]))
+
+    def unreachable(self) -> Upstream | None:
+        return None
+
+
+class TestHttp(UpstreamCases):
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[Upstream]:
+        async with ScriptedServer(in_turn([ANSWER])) as server:
+            upstream = HttpUpstream(server.base_url, "http", wire_model="m", api_key="canary")
+            yield upstream
+            await upstream.close()
+
+    def unreachable(self) -> Upstream | None:
+        return HttpUpstream(NOBODY, "http", wire_model="m")
+
+
+class TestReplay(UpstreamCases):
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[Upstream]:
+        body = body_of(ANSWER, REQUEST, 1)
+        raw = body["usage"]
+        assert isinstance(raw, dict)
+        usage = Usage(
+            uncached_input=raw["prompt_tokens"] - 3,
+            cached_input=3,
+            output=raw["completion_tokens"],
+            calls=1,
+        )
+        exchange = Exchange(request=REQUEST, response=body, status=200, seconds=1, usage=usage)
+        yield ReplayUpstream("recorded", lambda scope: (exchange,) * 4)
+
+
+@pytest.mark.timeout(300)
+class TestLitellm(UpstreamCases):
+    """The one place where the tests pay for importing litellm."""
+
+    @pytest.fixture(autouse=True)
+    def litellm_s_own_warnings(self) -> Iterator[None]:
+        """Its dependencies deprecate each other; that is not ours to mend."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[Upstream]:
+        async with ScriptedServer(in_turn([ANSWER])) as server:
+            upstream = LitellmUpstream(
+                "openai/scripted", "litellm", api_key="canary", base_url=server.base_url
+            )
+            yield upstream
+            await upstream.close()
+
+    def unreachable(self) -> Upstream | None:
+        return LitellmUpstream("openai/scripted", "litellm", api_key="canary", base_url=NOBODY)
+
+    async def test_parameters_that_the_provider_lacks_are_dropped(self) -> None:
+        async with self.opened() as upstream:
+            done = await upstream.complete({**REQUEST, "top_k": 5, "min_p": 0.1}, "drop", 0)
+        assert done.status == 200
+
+    async def test_an_unknown_price_is_not_zero(self) -> None:
+        async with self.opened() as upstream:
+            assert (await upstream.complete(REQUEST, "price", 0)).usage.dollars is None
+
+    @pytest.mark.parametrize("status", [400, 401, 429, 500])
+    async def test_the_provider_s_errors_keep_their_status(self, status: int) -> None:
+        failing = in_turn([Answer(status=status, error="says no")])
+        async with ScriptedServer(failing) as server:
+            upstream = LitellmUpstream(
+                "openai/scripted", "litellm", api_key="canary-1f", base_url=server.base_url
+            )
+            done = await upstream.complete(REQUEST, "errors", 0)
+            await upstream.close()
+        assert done.status == status
+        assert "says no" in str(done.body)
+        assert "canary-1f" not in str(done.body)
+        assert server.tally.calls == 1
+
+
+@pytest.mark.model
+class TestEmbedded(UpstreamCases):
+    @pytest.fixture(autouse=True)
+    def weights(self, tmp_path: Path) -> None:
+        self.folder = tmp_path
+        known = built_in("local-small")
+        found = cached(known, user_cache_path("milo") / "weights")
+        if found is None:
+            pytest.skip(
+                f"{known.title} is not in the cache (milo run model=local-small fetches it)"
+            )
+        self.path = found
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[Upstream]:
+        settings = ServerSettings(context=512, parallel=2, threads=1)
+        server = EmbeddedServer(self.path, settings, self.folder / "model.log")
+        upstream = LocalUpstream(server, "local-small[x]")
+        yield upstream
+        await upstream.close()
+        assert not server.alive
