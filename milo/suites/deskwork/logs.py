@@ -83,8 +83,8 @@ def _draft(
     )
 
 
-SERVICE_FORMAT = "Each line of `app.log` is: time, level, service, message."
-ACCESS_FORMAT = "Each line of `access.log` is: time, method, path, status code, duration."
+SERVICE_FORMAT = "Lines of `app.log` have the form `TIME LEVEL SERVICE MESSAGE`."
+ACCESS_FORMAT = "Lines of `access.log` have the form `TIME METHOD PATH STATUS DURATION`."
 
 
 def most_errors(rng: random.Random) -> Draft:

@@ -182,9 +182,9 @@ def csv_column(rng: random.Random) -> Draft:
     at = rng.randrange(4)
     return Draft(
         instruction=(
-            f"`sales.csv` is a comma-separated table with a header line. Write the values of the "
-            f"column `{header[at]}`, without the header, to `column.txt`, one per line, in the "
-            f"same order."
+            f"`sales.csv` has a header line with the columns name, city, item, amount. Write the "
+            f"values of the column `{header[at]}`, without the header, to `column.txt`, one per "
+            f"line, in the same order."
         ),
         files={"sales.csv": _csv(header, rows)},
         goals=[lines("column.txt", "\n".join(row[at] for row in rows))],
