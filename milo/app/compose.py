@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 from platformdirs import user_cache_path
 
-from milo.app.adapters import SandboxShell, StoreRecords
 from milo.app.checks import LOCAL_MODELS
 from milo.app.face import provider_keys
 from milo.app.model_caller import SessionCaller
+from milo.app.sandbox_shell import SandboxShell
 from milo.core.attempt import Usage
 from milo.core.errors import ConfigError
 from milo.core.plan import RunPlan
@@ -82,9 +82,9 @@ class AppParts:
         """The tasks and their splits."""
         return _suite(self.plan)
 
-    def open_records(self) -> StoreRecords:
+    def open_records(self) -> RunStore:
         """The run directory, owned by this process from now on."""
-        return StoreRecords(RunStore.open(self.path, clock=SystemClock()))
+        return RunStore.open(self.path, clock=SystemClock())
 
     async def open_host(self, name: str) -> HostParts:
         """Sandbox, gateway and runner of one node."""

@@ -83,9 +83,15 @@ class Records(Protocol):
         ...
 
     def put_harness(
-        self, candidate: str, harness: Harness, parents: Sequence[str], message: str
+        self,
+        candidate: str,
+        harness: Harness,
+        parents: Sequence[str],
+        message: str,
+        *,
+        replace: bool = False,
     ) -> None:
-        """Commit a candidate; idempotent."""
+        """Commit a candidate; idempotent. `replace` allows another tree under a known id."""
         ...
 
     def get_harness(self, candidate: str) -> Harness:

@@ -138,8 +138,9 @@ class Recorder:
     async def put_harness(
         self, candidate: str, harness: Harness, parents: Sequence[str], message: str
     ) -> None:
-        """Commit a candidate."""
-        self._records.put_harness(candidate, harness, parents, message)
+        """Commit a candidate; one that a killed writer left without a record is replaced."""
+        unrecorded = candidate not in self._population.lineage
+        self._records.put_harness(candidate, harness, parents, message, replace=unrecorded)
 
     async def get_harness(self, candidate: str) -> Harness:
         """A candidate's harness."""

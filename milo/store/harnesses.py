@@ -59,22 +59,26 @@ class HarnessStore:
         island: str,
         parents: tuple[str, ...] = (),
         message: str = "",
+        replace: bool = False,
     ) -> str:
         """Commit a candidate on its island's branch; the commit id. Harmless when repeated.
 
-        Raises `RecordError` for an unknown parent or another tree under a known id,
-        `HarnessError` for a tree that git can't hold.
+        `replace` lets another tree take the place of one that was committed but never made it
+        into the journal, since the writer was killed between the two. Raises `RecordError` for an
+        unknown parent or another tree under a known id, `HarnessError` for a tree that git can't
+        hold.
         """
         if not self._writable:
             raise RecordError("these harnesses were opened for reading only")
         known = self._commit(candidate)
         if known is not None:
-            if known.digest != harness.digest:
+            if known.digest == harness.digest:
+                return known.id
+            if not replace:
                 raise RecordError(
                     f"candidate {candidate} is stored with harness {known.digest[:12]}, "
                     f"not {harness.digest[:12]}"
                 )
-            return known.id
         _check_storable(harness.tree, candidate)
         above = [self._known(parent) for parent in parents]
         text = _message(candidate, harness.digest, island, message)

@@ -171,7 +171,13 @@ class RunStore:
         self.sessions.put(scope, self.traces.put(trace))
 
     def put_harness(
-        self, candidate: str, harness: Harness, parents: Sequence[str], message: str
+        self,
+        candidate: str,
+        harness: Harness,
+        parents: Sequence[str],
+        message: str,
+        *,
+        replace: bool = False,
     ) -> None:
         """Commit a candidate on the branch of its island, whose id its own begins with."""
         self.harnesses.put(
@@ -180,6 +186,7 @@ class RunStore:
             island=candidate.rpartition(".")[0] or candidate,
             parents=tuple(parents),
             message=message,
+            replace=replace,
         )
 
     def get_harness(self, candidate: str) -> Harness:

@@ -86,7 +86,13 @@ class MemoryRecords:
         self.sessions[scope] = trace
 
     def put_harness(
-        self, candidate: str, harness: Harness, parents: Sequence[str], message: str
+        self,
+        candidate: str,
+        harness: Harness,
+        parents: Sequence[str],
+        message: str,
+        *,
+        replace: bool = False,
     ) -> None:
         """Keep a candidate."""
         self.harnesses[candidate] = harness
