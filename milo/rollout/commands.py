@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Mapping
 
 from milo.core.ports import Command
@@ -13,6 +14,7 @@ LOGS = "/logs"
 TESTS = "/tests"
 HARNESS = "/harness"
 OPEN_FILES = 1024
+MEBIBYTE = 1024 * 1024
 PLACES = {
     "MILO_WORKSPACE": WORKSPACE,
     "MILO_LOGS": LOGS,
@@ -37,9 +39,19 @@ def limited(
     One cheap process image instead of a tool per limit. `address_space` limits memory per
     process, for hosts without control groups.
     """
-    steps = [f"echo $$ >'{path}'" for path in join_files]
-    blocks = limits.storage_mb * 1024 * 2  # of 512 bytes, by POSIX
-    steps += ["ulimit -c 0", f"ulimit -n {OPEN_FILES}", f"ulimit -f {blocks}"]
+    bounds = [("-c", resource.RLIMIT_CORE, 0, 1), ("-n", resource.RLIMIT_NOFILE, OPEN_FILES, 1)]
+    # POSIX counts files in blocks of 512 bytes, and shells memory in KiB.
+    bounds.append(("-f", resource.RLIMIT_FSIZE, limits.storage_mb * MEBIBYTE, 512))
     if address_space:
-        steps.append(f"ulimit -v {limits.memory_mb * 1024}")
+        bounds.append(("-v", resource.RLIMIT_AS, limits.memory_mb * MEBIBYTE, 1024))
+    steps = [f"echo $$ >'{path}'" for path in join_files]
+    steps += [
+        f"ulimit {flag} {_allowed(kind, value) // unit}" for flag, kind, value, unit in bounds
+    ]
     return ("/bin/sh", "-c", " && ".join([*steps, 'exec "$@"']), "sh")
+
+
+def _allowed(kind: int, value: int) -> int:
+    """The value, or the hard limit that we are under ourselves: it can't be raised again."""
+    hard = resource.getrlimit(kind)[1]
+    return value if hard == resource.RLIM_INFINITY else min(value, hard)

@@ -69,11 +69,11 @@ class Folder:
         Links to the read-only system stay.
         """
         removed = []
-        for entry, depth in _walk(self.workspace):
+        for entry, depth in _walk(self.workspace, unlock=True):
             mode = entry.stat(follow_symlinks=False).st_mode
             special = not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode))
             if special or (stat.S_ISLNK(mode) and leads_out(os.readlink(entry.path), depth)):
-                os.unlink(entry.path)
+                _unlink(entry.path)
                 removed.append(os.path.relpath(entry.path, self.workspace))
         return tuple(sorted(removed))
 
@@ -128,20 +128,40 @@ def leads_out(target: str, depth: int) -> bool:
     return climbs > depth
 
 
-def _walk(root: Path) -> Iterator[tuple[os.DirEntry[str], int]]:
-    """Every entry below `root` with its depth; folders that can't be read are passed over."""
+def _walk(root: Path, *, unlock: bool = False) -> Iterator[tuple[os.DirEntry[str], int]]:
+    """Every entry below `root` with its depth.
+
+    Folders that can't be listed are passed over, or opened first with `unlock`: a command of an
+    ordinary user can shut a folder against us, and still reach what is in it by name.
+    """
     stack = [(str(root), 0)]
     while stack:
         folder, depth = stack.pop()
-        try:
-            with os.scandir(folder) as entries:
-                found = list(entries)
-        except OSError:
-            continue
-        for entry in found:
+        for entry in _entries(folder, unlock=unlock):
             if entry.is_dir(follow_symlinks=False):
                 stack.append((entry.path, depth + 1))
             yield entry, depth
+
+
+def _entries(folder: str, *, unlock: bool) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except PermissionError:
+        if not unlock:
+            return []
+    except OSError:
+        return []
+    os.chmod(folder, 0o700)
+    return _entries(folder, unlock=False)
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except PermissionError:
+        os.chmod(os.path.dirname(path), 0o700)
+        os.unlink(path)
 
 
 def _read_tree(root: Path, limit: int, *, strict: bool) -> FileTree:
@@ -152,12 +172,13 @@ def _read_tree(root: Path, limit: int, *, strict: bool) -> FileTree:
         path = entry.path[start:]
         if not entry.is_file(follow_symlinks=False) or not _is_kept(path):
             continue
-        size += entry.stat(follow_symlinks=False).st_size
-        if size > limit or count > MAX_FILES:
+        more = entry.stat(follow_symlinks=False).st_size
+        if size + more > limit or count > MAX_FILES:
             if strict:
                 limits = f"at most {limit} bytes in {MAX_FILES} files"
                 raise HarnessError("the workspace left behind", limits, "more")
-            break
+            continue
+        size += more
         file = _read_file(entry.path, limit)
         if file is not None:
             files[path] = file

@@ -120,6 +120,24 @@ def test_names_that_are_no_text_and_caches_are_left_out(tmp_path: Path) -> None:
     folder.close()
 
 
+def test_logs_that_are_too_large_are_left_out_and_hide_no_others(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, "me", FileTree(), None)
+    for name, size in (("agent/a", 5 << 20), ("verifier/reward.txt", 1), ("tests/t", 1)):
+        (folder.logs / name).write_bytes(b"1" * size)
+    assert sorted(folder.read_logs()) == ["tests/t", "verifier/reward.txt"]
+    folder.close()
+
+
+def test_sealing_looks_into_folders_that_were_shut(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, "me", FileTree(), None)
+    shut = folder.workspace / "shut"
+    shut.mkdir()
+    (shut / "trap").symlink_to("/tests/expected")
+    shut.chmod(0o311)
+    assert folder.seal() == ("shut/trap",)
+    folder.close()
+
+
 def test_logs_that_were_replaced_by_a_link_are_made_anew(tmp_path: Path) -> None:
     folder = Folder(tmp_path, "me", FileTree(), None)
     precious = tmp_path / "precious"
