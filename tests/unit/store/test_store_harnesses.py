@@ -257,12 +257,11 @@ def test_any_name_becomes_a_valid_ref(name: str, tmp_path: Path) -> None:
     git(tmp_path, "check-ref-format", f"refs/heads/{ref_part(name)}")
 
 
-def test_a_candidate_that_never_made_it_into_the_journal_may_be_replaced(tmp_path: Path) -> None:
+def test_a_candidate_that_never_made_it_into_the_journal_may_be_replaced(
+    store: HarnessStore,
+) -> None:
     """A model-driven mutator makes another child after a kill between commit and record."""
-    store = HarnessStore(tmp_path / "h.git", writable=True)
-    texts = {"harness.toml": 'name = "x"\nentry = "python3 main.py"\n', "main.py": ""}
-    first = Harness.from_tree(FileTree.of_texts(texts))
-    second = Harness.from_tree(FileTree.of_texts({**texts, "main.py": "pass\n"}))
+    first, second = harness("a"), harness("b")
     store.put("i1.0", first, island="i1")
     with pytest.raises(RecordError):
         store.put("i1.0", second, island="i1")
