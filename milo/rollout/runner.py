@@ -3,7 +3,8 @@
 What a harness finds: its own files read-only at /harness, the task's instruction in the file that
 ``MILO_TASK`` names, the model at ``OPENAI_BASE_URL`` with the key ``OPENAI_API_KEY`` under the
 name ``MILO_MODEL``, and in ``MILO_DEADLINE`` the time at which it will be ended, in seconds since
-the epoch. It works in the workspace and ends by exiting.
+the epoch. It works in the workspace and ends by exiting. What its setup makes must lie in the
+workspace (or /logs/agent): /tmp is new for every command.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from milo.rollout.smoke import smoke
 from milo.rollout.verifier import verify
 
 GATEWAY_PORT = 8765
-SETUP_LIMIT_S = 360.0
+MIN_SETUP_S = 20.0
+MAX_SETUP_S = 360.0
 INSTRUCTION = "instruction.md"
 OUTPUT_BYTES = 32 * 1024
 
@@ -93,7 +95,8 @@ class LocalAttemptRunner:
         manifest, limits = job.harness.manifest, job.task.limits
         setup = None
         if manifest.setup:
-            timeout = min(SETUP_LIMIT_S, max(limits.agent_timeout_s, 20.0))
+            # A setup may take as long as the harness itself, within the bounds for any setup.
+            timeout = min(MAX_SETUP_S, max(limits.agent_timeout_s, MIN_SETUP_S))
             setup = await environment.run(
                 Command(argv=manifest.setup, timeout_s=timeout, env=job.task.env)
             )

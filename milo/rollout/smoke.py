@@ -1,7 +1,8 @@
 """The smoke test of a harness: its setup and smoke commands in an empty environment, no model.
 
 A harness without a smoke command gets a start check: its Python files compile, and its entry can
-be started without dying of a missing file or module.
+be started without dying of a missing file or module. Every command of a smoke test finds
+``MILO_SMOKE=1``, an empty instruction, and a model's address at which nobody answers.
 """
 
 from __future__ import annotations
