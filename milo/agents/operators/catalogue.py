@@ -21,6 +21,7 @@ from milo.agents.operators.edits import (
     shorten_prompt,
     show_examples,
     solving,
+    spread,
     steps,
     without,
 )
@@ -40,6 +41,10 @@ def _costly(signs: Signs) -> bool:
 
 def _calls_often(signs: Signs) -> bool:
     return signs.calls > 1.5
+
+
+def _temperature_is_free(signs: Signs) -> bool:
+    return "temperature" not in signs.pinned
 
 
 def _talkative(signs: Signs) -> bool:
@@ -150,7 +155,8 @@ CHECKING = (
         weight=0.6,
         symptoms=(Symptom.UNSTABLE, Symptom.WRONG),
         hypothesis="Tasks that are solved now and then are solved more often by majority.",
-        edit=chained(solving("majority", "(samples=3)")),
+        edit=chained(solving("majority", "(samples=3)"), spread),
+        condition=_temperature_is_free,
     ),
     Operator(
         name="bound-runs",
@@ -209,6 +215,7 @@ PROMPTS = (
         symptoms=(Symptom.UNSTABLE, Symptom.WRONG, Symptom.RUN_ERROR),
         hypothesis="The model's most likely reply is right more often than a random one.",
         edit=first_setting("temperature", "0"),
+        condition=_temperature_is_free,
     ),
     Operator(
         name="cooler",
@@ -218,6 +225,7 @@ PROMPTS = (
         symptoms=(Symptom.UNSTABLE, Symptom.WRONG),
         hypothesis="Replies vary less, but second tries still differ from first ones.",
         edit=setting("temperature", "0.3"),
+        condition=_temperature_is_free,
     ),
     Operator(
         name="longer-replies",
@@ -236,7 +244,7 @@ COSTS = (
         name="drop-plan",
         title="Leave out the calls whose reply is not acted on",
         emphasis=FRUGAL,
-        weight=1.5,
+        weight=2.0,
         symptoms=(),
         hypothesis="Fewer tokens and less time at the same accuracy or better.",
         edit=drop_side_calls,
@@ -247,7 +255,7 @@ COSTS = (
         name="stop-when-done",
         title="Stop after the first clean run that leaves every named file in place",
         emphasis=FRUGAL,
-        weight=1.5,
+        weight=2.0,
         symptoms=(Symptom.MANY_CALLS, Symptom.WRONG),
         hypothesis="Later steps no longer spoil work that was done, and cost nothing.",
         edit=only_loops(solving("stop_when_done")),

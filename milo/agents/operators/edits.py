@@ -114,6 +114,12 @@ def first_setting(key: str, value: str) -> Edit:
     return lambda tree: tree if option(tree, key) else set_option(tree, key, value)
 
 
+def spread(tree: FileTree) -> FileTree:
+    """Samples that differ: a temperature of 0 is raised."""
+    greedy = option(tree, "temperature") in ("0", "0.0")
+    return set_option(tree, "temperature", "0.7") if greedy else tree
+
+
 def without(technique: str) -> Edit:
     """Take a technique out again."""
     return lambda tree: drop_technique(tree, technique)

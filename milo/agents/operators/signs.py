@@ -51,7 +51,7 @@ class Signs:
     """Counts over a parent's attempts: of failing ones by symptom, and totals.
 
     `accuracy` is the mean reward over the scored tasks, `tokens` and `output_tokens` are means
-    per attempt, `input_chars` the mean length of what was sent in one call.
+    per attempt, `pinned` the request fields that the gateway overrode.
     """
 
     failing: int
@@ -61,6 +61,7 @@ class Signs:
     tokens: float
     output_tokens: float
     calls: float
+    pinned: frozenset[str] = frozenset()
 
     def share(self, *symptoms: Symptom) -> float:
         """The largest share of failing attempts that shows one of the symptoms, in [0, 1]."""
@@ -96,6 +97,7 @@ def read_signs(view: ParentView) -> Signs:
         tokens=sum(item.outcome.usage.tokens for item in seen) / n,
         output_tokens=sum(item.outcome.usage.output for item in seen) / n,
         calls=sum(len(item.trace.exchanges) for item in seen) / n,
+        pinned=frozenset(p for item in seen for e in item.trace.exchanges for p in e.pinned),
     )
 
 
