@@ -132,19 +132,19 @@ def _start(folder: Path, config: Config) -> tuple[Derived, frozenset[str]]:
         start = derive(context.text(DOCKERFILE), context.without(DOCKERFILE))
         needs |= {"image-build"} if start.obstacle else set()
         return start, frozenset(needs)
-    if not needs & {"image-pull", "compose"}:
-        raise TaskError(
-            f"task {folder}", "environment/Dockerfile or the key 'environment.docker_image'", "none"
-        )
-    return Derived(), frozenset(needs)
+    if config.text("environment", "docker_image"):
+        return Derived(), frozenset(needs | {"image-pull"})
+    if "compose" in needs:
+        return Derived(), frozenset(needs)
+    raise TaskError(
+        f"task {folder}", "environment/Dockerfile or the key 'environment.docker_image'", "none"
+    )
 
 
 def _special_needs(config: Config) -> set[str]:
     """Requests in task.toml that not every sandbox can fulfil."""
     environment = config.table("environment")
     needs = {key for key in ("healthcheck", "mcp_servers", "skills_dir") if environment.get(key)}
-    if config.text("environment", "docker_image"):
-        needs.add("image-pull")
     if environment.get("gpus"):
         needs.add("gpu")
     if config.text("environment", "os", "linux").lower() != "linux":

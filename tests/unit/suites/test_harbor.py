@@ -215,3 +215,8 @@ def test_a_folder_of_tasks_is_a_suite_with_three_attempts_per_task(tmp_path: Pat
     plan = SuitePlan(name="mine", path=str(tmp_path), search=2, validation=2, test=0)
     suite = load_suite(plan)
     assert (suite.name, suite.k, len(suite.tasks)) == ("mine", 3, 4)
+
+
+def test_a_dockerfile_is_preferred_to_a_prebuilt_image(tmp_path: Path) -> None:
+    task = load_task(folder_of(tmp_path, '[environment]\ndocker_image = "a/b"\n'))
+    assert (task.needs, list(task.workspace)) == (frozenset(), ["data.txt"])
