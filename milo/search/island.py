@@ -110,11 +110,13 @@ class Island:
 
         It takes the members (as `moved_members` gave them before the move), the source's search
         set, reference point and round, and a stall count of zero. Nothing is scored, unless a
-        Curriculum at the same boundary left the source without a frame. `foreign_events` must
-        hold the members and all their ancestors, with their scores.
+        Curriculum at the same boundary left the source without a frame; members' scores on tasks
+        of a later search set are copied into the shard. `foreign_events` must hold the members
+        and all their ancestors, with their scores.
         """
         island = cls(setup)
-        island.learn(foreign_events)
+        history = tuple(foreign_events)
+        island.learn(history)
         founded = IslandFounded(
             island=move.new_island,
             mutator=move.mutator,
@@ -127,6 +129,7 @@ class Island:
             frame=source_state.frame,
         )
         events = [island._apply(founded)]
+        events += [island._apply(copy) for copy in island._record.rescored(members, history)]
         known = [island._record.validation_accuracy(member) or 0.0 for member in members]
         start = RoundEnded(
             island=move.new_island,

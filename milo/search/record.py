@@ -77,6 +77,22 @@ class IslandRecord:
         )
         self._retry_deferred()
 
+    def rescored(
+        self, members: Sequence[str], history: Iterable[Event]
+    ) -> Iterable[CandidateScored]:
+        """Members' scores on current tasks that came after their verdicts, as own events."""
+        latest: dict[str, dict[str, TaskScore]] = {member: {} for member in members}
+        for event in history:
+            if isinstance(event, CandidateScored) and event.split == "search":
+                latest.get(event.candidate, {}).update(event.scores)
+        for member in members:
+            lacking = missing_tasks(self.lineage[member].evaluation("search"), self.state.search)
+            scores = {task: latest[member][task] for task in lacking if task in latest[member]}
+            if scores:
+                yield CandidateScored(
+                    island=self.setup.island, candidate=member, split="search", scores=scores
+                )
+
     def visit(self, candidate: str, scores: Evaluation, missing: Sequence[str]) -> None:
         """Keep the search scores of another island's seed."""
         self._visitors.setdefault(candidate, {}).update(scores)
@@ -87,7 +103,11 @@ class IslandRecord:
             self._deferred = [event for event in self._deferred if not self._learn(event)]
 
     def _learn(self, event: Event) -> bool:
-        """Fold a foreign event in if all it names is known."""
+        """Fold a foreign event in if all it names is known; False where it must wait.
+
+        Re-scorings (search scores after the verdict, or of this island's own candidates) are left
+        out: when they come depends on timing, and what an island knows must not.
+        """
         match event:
             case CandidateProposed():
                 if event.candidate in self.lineage:
@@ -97,8 +117,14 @@ class IslandRecord:
             case CandidateScored() | CandidateJudged():
                 if event.candidate not in self.lineage:
                     return False
+                if event.candidate in self._own or self._is_rescoring(event):
+                    return True
         self.lineage.apply(event)
         return True
+
+    def _is_rescoring(self, event: CandidateScored | CandidateJudged) -> bool:
+        judged = self.lineage[event.candidate].verdict is not None
+        return judged and isinstance(event, CandidateScored) and event.split == "search"
 
     def _count(self, candidate: str, split: str, missing: Sequence[str]) -> None:
         if missing:

@@ -520,3 +520,27 @@ def test_scores_are_kept_on_record_with_their_missing_tasks():
     assert isinstance(events[0], CandidateScored)
     assert events[0].missing == SEARCH[1:]
     assert VALIDATION[0] not in events[0].missing
+
+
+def test_rescored_members_keep_their_scores_and_foreign_rescoring_changes_nothing():
+    """A resumed island must know exactly what the live one knew, or its mutators differ."""
+    world, move, members = world_with_subtree()
+    world.order("i1", Curriculum(tasks=(*SEARCH[:5], "s90"), epoch=1))
+    world.run(until=lambda: at_boundary(world, "i1") and world.islands["i1"].state.epoch == 1)
+    world.order("i1", move)
+    world.run(until=lambda: "i4" in world.islands)
+    copies = [e for e in world.shard("i4") if isinstance(e, CandidateScored)]
+    assert {e.candidate for e in copies} >= set(members)
+    assert all(list(e.scores) == ["s90"] for e in copies)
+    assert isinstance(world.islands["i4"].ask(), NeedRound)
+    world.order("i1", Curriculum(tasks=("s91", "s92"), epoch=2))
+    world.run(until=lambda: all(i.state.epoch == 2 for i in world.islands.values()))
+    world.run(until=lambda: world.islands["i4"].state.frame is not None)
+    for name, island in world.islands.items():
+        restored = Island.restore(world.setup_of(name), world.shard(name), world.foreign(name))
+        for node in island.lineage:
+            assert restored.lineage[node.candidate] == node
+
+
+def at_boundary(world: World, name: str) -> bool:
+    return isinstance(world.islands[name].ask(), NeedRound)
