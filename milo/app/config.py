@@ -39,10 +39,10 @@ class Change(NamedTuple):
         return f"{self.key}: {self.before!r} -> {self.after!r}"
 
 
-def conf_dir() -> Path:
-    """The folder of groups: beside `milo/` in a checkout, inside the package in a wheel."""
-    inside = Path(__file__).parent / "conf"
-    beside = Path(__file__).parents[2] / "conf"
+def conf_dir(app: Path = Path(__file__).parent) -> Path:
+    """The folder of groups: beside `milo/` in a checkout, in `milo/app/` (`app`) in a wheel."""
+    inside = app / "conf"
+    beside = app.parents[1] / "conf"
     for folder in (inside, beside):
         if (folder / "config.yaml").is_file():
             return folder

@@ -15,7 +15,7 @@ from rich.console import Console
 from milo.app.convert import nearest
 from milo.app.multirun import RunProgress
 from milo.core.attempt import Outcome
-from milo.core.errors import RunError
+from milo.core.errors import MiloError, RunError
 from milo.core.events import Record
 from milo.core.lineage import Node
 from milo.store import RunReader, find_run
@@ -156,7 +156,7 @@ def _line(path: Path) -> tuple[float, str, str]:
         with RunReader(path) as reader:
             created = reader.created
         found = status(path, time.time())
-    except RunError as error:
+    except MiloError as error:
         return 0.0, str(path), str(error)
     tried = sum(island.tried for island in found.islands)
     admitted = sum(island.admitted for island in found.islands)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -390,8 +391,22 @@ def test_every_leaf_of_the_plan_is_a_key_under_some_name() -> None:
     assert {moved.get(k, canonical(k)) for k in flat(RunPlan())} <= known_keys()
 
 
-def test_the_conf_folder_is_found_beside_the_package() -> None:
-    assert (conf_dir() / "config.yaml").is_file()
+@pytest.mark.parametrize("place", ["conf", "milo/app/conf"])
+def test_the_conf_folder_is_found_in_a_checkout_and_in_a_wheel(place: str, tmp_path: Path) -> None:
+    (tmp_path / place).mkdir(parents=True)
+    (tmp_path / place / "config.yaml").touch()
+    assert conf_dir(tmp_path / "milo" / "app") == tmp_path / place
+
+
+def test_an_installation_without_its_conf_folder_says_where_it_looked(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="neither"):
+        conf_dir(tmp_path / "milo" / "app")
+
+
+def test_the_wheel_is_told_to_carry_the_conf_folder() -> None:
+    pyproject = tomllib.loads((conf_dir().parent / "pyproject.toml").read_text())
+    included = pyproject["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    assert included == {"conf": "milo/app/conf"}
 
 
 KEYS = """
