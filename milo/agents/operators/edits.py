@@ -55,7 +55,7 @@ def language_of(tree: FileTree) -> str:
 
 def show_examples(tree: FileTree) -> FileTree:
     """Worked examples in the harness's language before the task."""
-    return sending("with_examples", f', language="{language_of(tree)}", count=4')(tree)
+    return sending("with_examples", f', language="{language_of(tree)}", count=1')(tree)
 
 
 def plan_first(tree: FileTree) -> FileTree:

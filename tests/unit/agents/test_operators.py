@@ -25,7 +25,7 @@ from milo.core.evidence import Edge
 from milo.core.harness import Harness
 from milo.core.tree import FileTree
 
-REPEATABLE = {"verify-longer", "fewer-steps", "smaller-context", "fewer-examples", "shorter-prompt"}
+REPEATABLE = {"verify-longer", "fewer-steps", "smaller-context", "more-examples", "shorter-prompt"}
 
 
 def stacked(name: str, number: int, rng: np.random.Generator) -> FileTree:

@@ -176,12 +176,36 @@ def test_the_folder_is_described_within_bounds_and_named_files_first(folder: Pat
     assert shown[0]["content"].startswith("task\n\nFiles in the folder:")
 
 
-def test_examples_come_before_the_task_in_messages_and_in_plain_text() -> None:
+def test_examples_come_before_the_task_in_messages_and_in_plain_text(folder: Path) -> None:
+    (folder / "in.txt").write_text("1")
     messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "task"}]
     shown = with_examples(messages, language="python", count=2)
     assert [m["role"] for m in shown] == ["system", *("user", "assistant") * 2, "user"]
     assert "```python" in shown[2]["content"] and len(messages) == 2
     assert with_examples("task", language="bash", count=1).endswith("Task: task\nReply:")
+
+
+@pytest.mark.parametrize(
+    ("task", "word"),
+    [
+        (
+            "Tom has 3 bags of 4 nuts and eats 5. Say in `left.txt` how many are left.",
+            "stamps = 48",
+        ),
+        ("Put name and age from `in.txt` in `me.json`.", "json.dump"),
+        ("Give all files in this folder another name.", "os.rename"),
+        ("How many lines of `in.txt` start with x? To `out.txt`.", "count += 1"),
+    ],
+)
+def test_the_nearest_example_is_shown(task: str, word: str, folder: Path, tmp_path: Path) -> None:
+    (folder / "in.txt").write_text("1")
+    (tmp_path / "task.md").write_text(task)
+    assert word in with_examples(task, language="python", count=1)
+
+
+def test_a_task_of_another_shape_gets_no_example(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "task.md").write_text("Mend `x.rs`.")
+    assert with_examples("Mend `x.rs`.", language="python", count=2) == "Mend `x.rs`."
 
 
 def test_long_histories_keep_their_start_and_latest_turns() -> None:
