@@ -38,7 +38,7 @@ from milo.gateway.proxy import Gateway
 from milo.gateway.replay_upstream import ReplayUpstream
 from milo.gateway.weights import built_in, cached, fetch
 from milo.rollout.local import choose
-from milo.rollout.runner import LocalAttemptRunner
+from milo.rollout.runner import LocalAttemptRunner, check_needs
 from milo.runtime.parts import HostParts, ModelCaller
 from milo.search.referee import check_move
 from milo.search.rules import RulesOrchestrator
@@ -89,6 +89,8 @@ class AppParts:
     async def open_host(self, name: str) -> HostParts:
         """Sandbox, gateway and runner of one node."""
         sandbox = choose(self.plan.cluster.sandbox)
+        for task in self.suite().tasks.values():
+            check_needs(task, sandbox)
         owner = f"{self.path.name}-{name}"
         await sandbox.reap(owner)
         scratch = Path(tempfile.mkdtemp(prefix="milo-gateway-"))

@@ -173,9 +173,9 @@ def _limits(config: Config) -> Limits:
 
 
 def _network(config: Config) -> Network:
-    default = Network.PUBLIC
-    if not config.flag("environment", "allow_internet", True):
-        default = Network.NONE
+    """What the task asks for; no network where it asks for nothing (Harbor itself gives all)."""
+    asked = config.flag("environment", "allow_internet", False)
+    default = Network.PUBLIC if asked else Network.NONE
     mode = config.text("environment", "network_mode", default.value)
     try:
         return Network(mode)

@@ -40,7 +40,7 @@ def test_a_plain_task_loads_with_harbors_defaults(tmp_path: Path) -> None:
     assert dict(task.workspace) == dict(FileTree.of_texts({"data.txt": "b\na\n"}))
     assert task.needs == frozenset()
     assert task.limits.verifier_timeout_s == 600
-    assert task.limits.network is Network.PUBLIC
+    assert task.limits.network is Network.NONE
 
 
 def test_limits_and_environment_are_read(tmp_path: Path) -> None:
