@@ -41,7 +41,7 @@ class Hit:
     took: int
 
     def __str__(self) -> str:
-        return f"{self.time} GET {self.path} {self.status} {self.took}ms"
+        return f"{self.time} GET {self.path} {self.status} {self.took}"
 
 
 def _times(rng: random.Random, count: int) -> list[str]:
@@ -84,7 +84,7 @@ def _draft(
 
 
 SERVICE_FORMAT = "Lines of `app.log` have the form `TIME LEVEL SERVICE MESSAGE`."
-ACCESS_FORMAT = "Lines of `access.log` have the form `TIME METHOD PATH STATUS DURATION`."
+ACCESS_FORMAT = "Lines of `access.log` have the form `TIME METHOD PATH STATUS MILLISECONDS`."
 
 
 def most_errors(rng: random.Random) -> Draft:
@@ -169,8 +169,7 @@ def slowest(rng: random.Random) -> Draft:
         log,
         "access.log",
         word("path.txt", found.path),
-        f"sed 's/ms$//' access.log | sort -k5 -{'n' if fast else 'rn'} | head -n 1 "
-        f"| cut -d' ' -f3 > path.txt",
+        f"sort -k5 -{'n' if fast else 'rn'} access.log | head -n 1 | cut -d' ' -f3 > path.txt",
     )
 
 
@@ -202,7 +201,7 @@ def total_time(rng: random.Random) -> Draft:
         log,
         "access.log",
         number("sum.txt", total),
-        f"sed 's/ms$//' access.log | awk '$3 == \"{path}\" {{s += $5}} END {{print s}}' > sum.txt",
+        f"awk '$3 == \"{path}\" {{s += $5}} END {{print s}}' access.log > sum.txt",
     )
 
 
@@ -272,15 +271,80 @@ def busiest_person(rng: random.Random) -> Draft:
     )
 
 
+def count_lines(rng: random.Random) -> Draft:
+    """How many lines have a level."""
+    log = _entries(rng)
+    level = rng.choice(("ERROR", "WARN", "INFO"))
+    count = sum(entry.level == level for entry in log)
+    return _draft(
+        f"{SERVICE_FORMAT} How many lines of `app.log` have the level {level}? Write only the "
+        f"number to `count.txt`.",
+        log,
+        "app.log",
+        number("count.txt", count),
+        f"awk '$2 == \"{level}\"' app.log | wc -l > count.txt",
+    )
+
+
+def code_time(rng: random.Random) -> Draft:
+    """When an error code first occurs."""
+    log = _entries(rng)
+    chosen = rng.choice([entry for entry in log if entry.level == "ERROR"])
+    code = chosen.text.split()[0]
+    found = next(entry for entry in log if entry.text == chosen.text)
+    return _draft(
+        f"{SERVICE_FORMAT} At what time does the error code {code} occur for the first time? Write "
+        f"only the time to `time.txt`.",
+        log,
+        "app.log",
+        word("time.txt", found.time),
+        f"grep -w {code} app.log | head -n 1 | cut -d' ' -f1 > time.txt",
+    )
+
+
+def level_lines(rng: random.Random) -> Draft:
+    """All lines of a level."""
+    log = _entries(rng)
+    level = rng.choice(("ERROR", "WARN"))
+    kept = "".join(f"{entry}\n" for entry in log if entry.level == level)
+    return _draft(
+        f"{SERVICE_FORMAT} Write all lines of `app.log` that have the level {level} to "
+        f"`lines.txt`, unchanged and in the same order.",
+        log,
+        "app.log",
+        lines("lines.txt", kept),
+        f"awk '$2 == \"{level}\"' app.log > lines.txt",
+    )
+
+
+def count_path(rng: random.Random) -> Draft:
+    """How many requests a path had."""
+    log = _hits(rng)
+    path = rng.choice(log).path
+    count = sum(hit.path == path for hit in log)
+    return _draft(
+        f"{ACCESS_FORMAT} How many requests were for the path `{path}`? Write only the number to "
+        f"`count.txt`.",
+        log,
+        "access.log",
+        number("count.txt", count),
+        f"awk '$3 == \"{path}\"' access.log | wc -l > count.txt",
+    )
+
+
 KINDS = (
     most_errors,
+    count_lines,
     count_status,
     first_time,
+    level_lines,
     slowest,
+    code_time,
     codes_in_order,
+    busiest_person,
     last_seen,
+    count_path,
     total_time,
     count_level,
     distinct_paths,
-    busiest_person,
 )
