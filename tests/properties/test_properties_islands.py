@@ -81,7 +81,7 @@ class IslandsMachine(RuleBasedStateMachine):
             self.islands[name], events = Island.found(setup(name), "a", seed, SEARCH)
             self.write(name, events)
         for name in list(self.islands):
-            for _ in range(4):
+            for _ in range(30):
                 self.step(name)
 
     # --- the shell --------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ class IslandsMachine(RuleBasedStateMachine):
 
     # --- what may happen --------------------------------------------------------------------------
 
-    @rule(number=st.integers(0, 5), steps=st.integers(1, 8))
+    @rule(number=st.integers(0, 5), steps=st.integers(1, 25))
     def advance(self, number: int, steps: int) -> None:
         for _ in range(steps):
             self.step(self.pick(number))
@@ -266,8 +266,12 @@ class IslandsMachine(RuleBasedStateMachine):
             foreign = [e for shard, e in self.journal if shard not in (name, "orchestrator")]
             restored = Island.restore(setup(name), own, foreign)
             assert restored.state == island.state
+            assert restored.known_digests() == island.known_digests()
             for node in island.lineage.of_island(name):
                 assert restored.lineage[node.candidate] == node
+            for member in island.state.members:
+                ours, theirs = island.lineage[member], restored.lineage[member]
+                assert ours.evaluation("search") == theirs.evaluation("search")
 
 
 def next_island_of(population: Population) -> str:
