@@ -84,12 +84,12 @@ CONTEXT = (
 ACTION = (
     Operator(
         name="act-in-python",
-        title="Ask for a Python program and run it; shell blocks still run in the shell",
+        title="Ask for a Python program, as in the worked example most like the task",
         emphasis=CONTROL,
-        weight=3.0,
+        weight=4.0,
         symptoms=(Symptom.SHELL_FAILED, Symptom.PYTHON_REPLY),
         hypothesis="Calculations, text and JSON go wrong less often in Python than in shell text.",
-        edit=chained(reading("python_programs"), ask_for_python),
+        edit=chained(reading("python_programs"), ask_for_python, show_examples),
     ),
     Operator(
         name="new-code-into-files",
@@ -174,7 +174,7 @@ PROMPTS = (
         name="worked-examples",
         title="Show the worked example that is most like the task before it",
         emphasis=PROMPT,
-        weight=3.5,
+        weight=2.5,
         symptoms=(Symptom.PROSE, Symptom.NO_BLOCK, Symptom.PLACEHOLDER, Symptom.MISSING_FILE),
         hypothesis="Replies take the form of the examples: short programs that write the file.",
         edit=show_examples,

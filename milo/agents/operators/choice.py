@@ -17,7 +17,7 @@ REJECTED_HERE = 0.1
 REJECTED_ELSEWHERE = 0.6
 ADMITTED_ELSEWHERE = 1.5
 PREFERRED = 3.0
-BOLD_BELOW = 0.5
+BOLD_BELOW = 0.8
 SHARPNESS = 1.5
 
 
@@ -75,10 +75,11 @@ def _edge_factor(edge: Edge, here: bool, alone: bool) -> float:
 
 
 def number_of_edits(signs: Signs, brief: Brief, rng: np.random.Generator) -> int:
-    """One edit for a good parent; two or three where most fails, or where one edit was rejected."""
+    """Mostly one edit, so that evolution can tell what helped; at times a second where most
+    attempts fail, and up to three where edits of this parent were rejected before."""
     here = brief.parents[0].candidate
     rejected = sum(
         edge.parent == here and edge.verdict is Verdict.REJECTED for edge in brief.snapshot
     )
-    boldness = max(0.0, 1.0 - signs.accuracy / BOLD_BELOW) + 0.3 * rejected
-    return 1 + int(rng.binomial(2, min(0.8, boldness)))
+    boldness = 0.5 * max(0.0, 1.0 - signs.accuracy / BOLD_BELOW) + 0.3 * rejected
+    return 1 + int(rng.binomial(1 + (rejected > 1), min(0.8, boldness)))

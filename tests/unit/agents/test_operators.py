@@ -88,7 +88,7 @@ def test_an_unfamiliar_harness_is_understood_by_its_shape() -> None:
     text = child.text("a.py")
     assert "Answer with one Python program." in text
     assert "@python_programs\ndef pick" in text and "@verified(tries=1)\ndef go" in text
-    assert "llm(with_files([{" in text and "recorded_run(pick(answer), shell=True)" in text
+    assert "llm(with_examples(with_files([{" in text and "recorded_run(pick(answer), shell=True)" in text
 
 
 def test_a_harness_without_the_parts_is_left_alone() -> None:
@@ -138,7 +138,7 @@ def test_rejected_edits_weigh_less_and_make_the_next_step_bolder() -> None:
     proven = brief(view("bare"), snapshot=(edge(operator.title, Verdict.ADMITTED, "c7"),))
     assert history_factor(operator, refuted) < 0.5 < history_factor(operator, fresh)
     assert history_factor(operator, proven) > 1.0
-    solved = [evidence(f"t{n}", PROSE, resolved=n > 2) for n in range(12)]
+    solved = [evidence(f"t{n}", PROSE, resolved=n > 1) for n in range(12)]
     parent = view("bare", *solved)
     signs = read_signs(parent)
     many = brief(parent, snapshot=(edge("a", Verdict.REJECTED),) * 4)
