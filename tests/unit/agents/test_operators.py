@@ -88,7 +88,10 @@ def test_an_unfamiliar_harness_is_understood_by_its_shape() -> None:
     text = child.text("a.py")
     assert "Answer with one Python program." in text
     assert "@python_programs\ndef pick" in text and "@verified(tries=1)\ndef go" in text
-    assert "llm(with_examples(with_files([{" in text and "recorded_run(pick(answer), shell=True)" in text
+    assert (
+        "llm(with_examples(with_files([{" in text
+        and "recorded_run(pick(answer), shell=True)" in text
+    )
 
 
 def test_a_harness_without_the_parts_is_left_alone() -> None:
