@@ -144,20 +144,25 @@ def _face(words: Sequence[str], cwd: Path) -> Face:
 
 
 def _composed(selections: Sequence[str], values: Mapping[str, Any]) -> Any:
-    """Hydra's composition of the chosen groups, with the values laid over it, as plain data."""
+    """The chosen groups with the values laid over them, as plain data."""
+    config = _selected(tuple(selections))
+    for key, value in values.items():
+        _set(config, key, value)
+    return config
+
+
+def _selected(selections: tuple[str, ...]) -> Any:
+    """Hydra's composition of the chosen options, as plain data. A function of its words alone."""
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
     from hydra.errors import HydraException
-    from omegaconf import OmegaConf, open_dict
+    from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
     try:
         with initialize_config_dir(config_dir=str(conf_dir().resolve()), version_base="1.3"):
             config = hydra_compose("config", overrides=list(selections))
-        with open_dict(config):
-            for key, value in values.items():
-                OmegaConf.update(config, key, value, merge=False, force_add=True)
-        return OmegaConf.to_container(config, resolve=True)
+        return OmegaConf.to_container(config)
     except (HydraException, OmegaConfBaseException) as error:
         reason = str(error).strip().splitlines()[0]
         raise ConfigError("configuration", "groups that compose", reason) from error
@@ -239,9 +244,12 @@ def _absolute(face: Face, cwd: Path) -> Face:
 def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for key, value in values.items():
-        node = tree
-        *path, last = key.split(".")
-        for part in path:
-            node = node.setdefault(part, {})
-        node[last] = value
+        _set(tree, key, value)
     return tree
+
+
+def _set(tree: dict[str, Any], key: str, value: Any) -> None:
+    *path, last = key.split(".")
+    for part in path:
+        tree = tree.setdefault(part, {})
+    tree[last] = value

@@ -257,6 +257,14 @@ def test_a_keys_value_is_never_in_the_plan() -> None:
     assert "canary" not in repr(plan("model=openai/gpt-4o", environ=KEY))
 
 
+def test_a_value_cannot_pull_a_secret_out_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is in the plan is saved with the run and shown: keys must not get there."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
+    assert "canary" not in repr(plan("model.base_url=${oc.env:OPENAI_API_KEY}"))
+
+
 def test_an_empty_key_counts_as_none() -> None:
     assert plan("model=openai/x", environ={"OPENAI_API_KEY": " "}).agents.orchestrator == "rules"
 
