@@ -28,7 +28,7 @@ class Entry:
     text: str
 
     def __str__(self) -> str:
-        return f"{self.time} {self.level} {self.service} {self.text}"
+        return f"{self.level} {self.time} {self.service} {self.text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,15 @@ def _draft(
     )
 
 
-SERVICE_FORMAT = "Lines of `app.log` have the form `TIME LEVEL SERVICE MESSAGE`."
-ACCESS_FORMAT = "Lines of `access.log` have the form `TIME METHOD PATH STATUS MILLISECONDS`."
+SERVICE_FORMAT = (
+    "Lines of `app.log` look like `ERROR 08:15 mail E42 failed` (level, time, service, message)."
+)
+    "Lines of `app.log` look like `ERROR 08:15 mail E42 failed` (level, time, service, message)."
+)
+ACCESS_FORMAT = (
+    "Lines of `access.log` look like `08:15 GET /shop 200 35`, where 200 is the status code and 35 "
+    "the milliseconds that the request took."
+)
 
 
 def most_errors(rng: random.Random) -> Draft:
@@ -104,7 +111,7 @@ def most_errors(rng: random.Random) -> Draft:
         log,
         "app.log",
         word("service.txt", best),
-        f"awk '$2 == \"{level}\" {{print $3}}' app.log | sort | uniq -c | sort -rn | head -n 1 "
+        f"awk '$1 == \"{level}\" {{print $3}}' app.log | sort | uniq -c | sort -rn | head -n 1 "
         f"| awk '{{print $2}}' > service.txt",
     )
 
@@ -122,7 +129,7 @@ def first_time(rng: random.Random) -> Draft:
         log,
         "app.log",
         word("time.txt", found.time),
-        f'awk \'$2 == "{chosen.level}" && $3 == "{chosen.service}" {{print $1}}\' app.log '
+        f'awk \'$1 == "{chosen.level}" && $3 == "{chosen.service}" {{print $2}}\' app.log '
         f"| {'tail' if last else 'head'} -n 1 > time.txt",
     )
 
@@ -138,7 +145,7 @@ def count_level(rng: random.Random) -> Draft:
         log,
         "app.log",
         number("count.txt", count),
-        f'awk \'$2 == "ERROR" && $3 == "{chosen.service}"\' app.log | wc -l > count.txt',
+        f'awk \'$1 == "ERROR" && $3 == "{chosen.service}"\' app.log | wc -l > count.txt',
     )
 
 
@@ -186,7 +193,7 @@ def codes_in_order(rng: random.Random) -> Draft:
         log,
         "app.log",
         lines("codes.txt", "\n".join(codes)),
-        f'awk \'$2 == "ERROR" && $3 == "{service}" {{print $4}}\' app.log > codes.txt',
+        f'awk \'$1 == "ERROR" && $3 == "{service}" {{print $4}}\' app.log > codes.txt',
     )
 
 
@@ -282,7 +289,7 @@ def count_lines(rng: random.Random) -> Draft:
         log,
         "app.log",
         number("count.txt", count),
-        f"awk '$2 == \"{level}\"' app.log | wc -l > count.txt",
+        f"awk '$1 == \"{level}\"' app.log | wc -l > count.txt",
     )
 
 
@@ -298,7 +305,7 @@ def code_time(rng: random.Random) -> Draft:
         log,
         "app.log",
         word("time.txt", found.time),
-        f"grep -w {code} app.log | head -n 1 | cut -d' ' -f1 > time.txt",
+        f"grep -w {code} app.log | head -n 1 | cut -d' ' -f2 > time.txt",
     )
 
 
@@ -313,7 +320,7 @@ def level_lines(rng: random.Random) -> Draft:
         log,
         "app.log",
         lines("lines.txt", kept),
-        f"awk '$2 == \"{level}\"' app.log > lines.txt",
+        f"awk '$1 == \"{level}\"' app.log > lines.txt",
     )
 
 
