@@ -86,8 +86,6 @@ def _draft(
 SERVICE_FORMAT = (
     "Lines of `app.log` look like `ERROR 08:15 mail E42 failed` (level, time, service, message)."
 )
-    "Lines of `app.log` look like `ERROR 08:15 mail E42 failed` (level, time, service, message)."
-)
 ACCESS_FORMAT = (
     "Lines of `access.log` look like `08:15 GET /shop 200 35`, where 200 is the status code and 35 "
     "the milliseconds that the request took."
