@@ -37,6 +37,7 @@ from milo.runtime.parts import (
     RecorderPort,
 )
 from milo.runtime.recorder import Recorder
+from milo.runtime.warden import Warden
 
 CONCURRENCY = 5000
 REFS_KEPT = 512
@@ -135,12 +136,15 @@ class RayStage:
         self._host_actors: dict[str, Any] = {}
         self._recorder: Any = None
         self._dispatcher: Any = None
+        self._warden: Warden | None = None
 
     async def open(self) -> None:
         """Connect, check, and bring the actors up in order."""
         plan = self._parts.plan
         self._owns_ray = connect(plan.cluster)
         self._open = True
+        if self._owns_ray:
+            self._warden = Warden()
         check_placement(plan.cluster)
         home = _on(ray.get_runtime_context().get_node_id())
         started = [await self._start_host(node) for node in living_nodes()]
@@ -219,3 +223,5 @@ class RayStage:
             ray.kill(actor)
         if self._owns_ray:
             ray.shutdown()
+        if self._warden is not None:
+            self._warden.dismiss()
