@@ -111,11 +111,11 @@ ACTION = (
     ),
     Operator(
         name="save-printed",
-        title="Save what a clean run printed to the one file that is missing",
+        title="Put what a clean run printed, or wrote elsewhere, into the one missing file",
         emphasis=CONTROL,
         weight=1.8,
         symptoms=(Symptom.MISSING_FILE, Symptom.PRINTED),
-        hypothesis="Right answers that were printed, not written, are no longer lost.",
+        hypothesis="Right answers that were printed, or misplaced, are no longer lost.",
         edit=solving("saved_output"),
     ),
 )

@@ -145,6 +145,16 @@ def test_what_a_clean_run_printed_is_saved_if_one_file_is_missing(folder: Path) 
     assert (folder / "out.txt").read_text() == "12\n"
 
 
+def test_a_result_in_the_wrong_file_is_moved_and_the_input_restored(folder: Path) -> None:
+    (folder / "in.txt").write_text("1")
+    saved_output(lambda: run("echo 5 > in.txt"))()
+    assert (folder / "in.txt").read_text() == "1"
+    assert (folder / "out.txt").read_text() == "5\n"
+    (folder / "out.txt").unlink()
+    saved_output(lambda: run("echo 6 > other.txt"))()
+    assert sorted(path.name for path in folder.iterdir()) == ["in.txt", "out.txt"]
+
+
 def test_work_stops_after_a_clean_run_that_leaves_the_files(folder: Path) -> None:
     (folder / "in.txt").write_text("1")
     done = []

@@ -10,6 +10,12 @@ from .messages import Conversation, edited_task
 from .workspace import named_files, task_text
 
 LEAST_LIKENESS = 0.3
+TRAITS = {
+    "counts": r"\bhow many\b|\bcount\b|\bnumber of\b",
+    "folder": r"\bfolder\b|\bfiles\b|\bdirectory\b",
+    "most": r"\bmost\b|\bleast\b|\bfewest\b",
+    "extreme": r"\b(?:long|short|large|small|high|low|fast|slow|old|new|late|great|cheap)e?st\b",
+}
 
 
 def shape(text: str, shown: str = "") -> frozenset[str]:
@@ -20,8 +26,7 @@ def shape(text: str, shown: str = "") -> frozenset[str]:
     found |= {"reads"} if read else set()
     found |= {"makes"} if len(read) < len(names) else set()
     found |= {"numbers"} if len(re.findall(r"\b\d+\b", text)) > 2 else set()
-    found |= {"counts"} if re.search(r"\bhow many\b|\bcount\b|\bnumber of\b", text, re.I) else set()
-    found |= {"folder"} if re.search(r"\bfolder\b|\bfiles\b|\bdirectory\b", text) else set()
+    found |= {trait for trait, words in TRAITS.items() if re.search(words, text, re.IGNORECASE)}
     return frozenset(found)
 
 

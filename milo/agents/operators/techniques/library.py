@@ -28,8 +28,9 @@ LIBRARY = (
     ),
     Example(
         "`rides.txt` lists day, horse and km. Put the horse with most rides on tue in `horse.txt`.",
-        "rides = {}\nfor line in open('rides.txt'):\n    fields = line.split()\n"
-        "    if fields[0] == 'tue':\n        rides[fields[1]] = rides.get(fields[1], 0) + 1\n"
+        "rides = {}\nfor line in open('rides.txt'):\n"
+        "    day, horse, km = line.split(maxsplit=2)\n    if day == 'tue':\n"
+        "        rides[horse] = rides.get(horse, 0) + 1\n"
         "open('horse.txt', 'w').write(max(rides, key=rides.get))",
         "awk '$1 == \"tue\" {print $2}' rides.txt | sort | uniq -c | sort -n | tail -1"
         " | awk '{print $2}' > horse.txt",
@@ -37,10 +38,20 @@ LIBRARY = (
     ),
     Example(
         "`nest.txt` lists tree, bird and eggs. In `n.txt` put how many nests are in an oak.",
-        "count = 0\nfor line in open('nest.txt'):\n    fields = line.split()\n"
-        "    if fields[0] == 'oak':\n        count += 1\nopen('n.txt', 'w').write(str(count))",
+        "count = 0\nfor line in open('nest.txt'):\n"
+        "    tree, bird, eggs = line.split(maxsplit=2)\n    if tree == 'oak':\n"
+        "        count += 1\nopen('n.txt', 'w').write(str(count))",
         "awk '$1 == \"oak\"' nest.txt | wc -l > n.txt",
         "nest.txt:\n```\nelm crow 3\noak owl 2\n...\n```",
+    ),
+    Example(
+        "`hops.txt` lists frog, jump and pond. Which frog has the longest jump? To `frog.txt`.",
+        "best = None\nfor line in open('hops.txt'):\n"
+        "    frog, jump, pond = line.split(maxsplit=2)\n    size = float(jump.strip('cm'))\n"
+        "    if best is None or size > best[0]:\n        best = (size, frog)\n"
+        "open('frog.txt', 'w').write(best[1])",
+        "sort -k2 -n hops.txt | tail -1 | cut -d' ' -f1 > frog.txt",
+        "hops.txt:\n```\nkero 31cm north\nquax 55cm mill\n...\n```",
     ),
     Example(
         "Add up the `crew` of all boats in `boats.csv` that sail; put it in `crew.txt`.",
