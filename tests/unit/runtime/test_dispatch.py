@@ -1,0 +1,221 @@
+"""One pool of slots: what is reused, shared, retried, moved to another host, or cut."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from milo.core.attempt import AttemptKey, Outcome, Status
+from milo.core.budget import Budget
+from milo.core.errors import ReplayMiss
+from milo.core.evidence import Trace
+from milo.core.harness import Harness
+from milo.core.plan import RunPlan
+from milo.core.ports import AttemptJob, AttemptResult, Exit
+from milo.core.task import Task
+from milo.core.tree import FileTree
+from milo.runtime.dispatch import Dispatcher
+from milo.runtime.parts import EvaluationRequest, HostParts, PeerLost, SearchStopped
+from milo.runtime.recorder import Recorder
+from milo.search.rules import RulesOrchestrator
+from milo.testing.fake_parts import FakeParts
+from milo.testing.landscape import LandscapeRunner, landscape_harness, landscape_suite
+from milo.testing.memory_records import MemoryRecords
+
+SUITE = landscape_suite(8, ("a", "b"))
+Play = Callable[[AttemptKey], Awaitable[AttemptResult | None]]
+
+
+class ScriptedHost:
+    """A host that runs landscape attempts, after `play` had its say."""
+
+    def __init__(self, name: str, play: Play | None = None) -> None:
+        self.name = name
+        self.runner = LandscapeRunner()
+        self.play = play
+        self.most = 0
+        self.running = 0
+
+    async def run(self, key: AttemptKey, harness: Harness, task: Task) -> AttemptResult:
+        self.running += 1
+        self.most = max(self.most, self.running)
+        try:
+            played = await self.play(key) if self.play else None
+            job = AttemptJob(key=key, harness=harness, task=task)
+            return played or await self.runner.run(job)
+        finally:
+            self.running -= 1
+
+    async def smoke(self, harness: Harness) -> str:
+        if self.play:
+            await self.play(AttemptKey(harness="", task="", task_digest="", model="", index=0))
+        return f"smoked on {self.name}"
+
+    async def shell(self, tree: FileTree, command: str, timeout_s: float) -> tuple[Exit, FileTree]:
+        return Exit(code=0, seconds=0.0, stdout=command), tree
+
+
+def recorder_of(records: MemoryRecords) -> Recorder:
+    parts = FakeParts(
+        plan=RunPlan(budget=Budget(rounds=1)),
+        the_suite=SUITE,
+        records=records,
+        runner=LandscapeRunner(),
+        mutators={},
+        the_orchestrator=RulesOrchestrator(),
+        host_parts=HostParts,
+    )
+    return Recorder(parts, "m")
+
+
+def request(split: str = "search", k: int = 2) -> EvaluationRequest:
+    return EvaluationRequest(
+        island="i1",
+        candidate="i1.0",
+        harness=landscape_harness({"a": 1}),
+        split=split,
+        tasks=SUITE.splits.search,
+        k=k,
+    )
+
+
+@pytest.fixture
+def records() -> MemoryRecords:
+    return MemoryRecords()
+
+
+@pytest.fixture
+def dispatcher(records: MemoryRecords, monkeypatch: pytest.MonkeyPatch) -> Dispatcher:
+    monkeypatch.setattr("milo.runtime.dispatch.BACK_OFF_S", 0.0)
+    return Dispatcher(SUITE, recorder_of(records), "m", retries=2)
+
+
+async def test_known_attempts_are_reused(dispatcher: Dispatcher) -> None:
+    host = ScriptedHost("one")
+    await dispatcher.add_host(host, 4)
+    first = await dispatcher.evaluate(request())
+    again = await dispatcher.evaluate(request())
+    assert first == again
+    assert len(host.runner.ran) == 16
+
+
+async def test_two_islands_that_want_the_same_attempts_pay_once(dispatcher: Dispatcher) -> None:
+    host = ScriptedHost("one")
+    await dispatcher.add_host(host, 4)
+    one, two = await asyncio.gather(dispatcher.evaluate(request()), dispatcher.evaluate(request()))
+    assert one == two
+    assert len(host.runner.ran) == 16
+
+
+async def test_no_more_attempts_run_at_once_than_there_are_slots(dispatcher: Dispatcher) -> None:
+    async def breathe(key: AttemptKey) -> None:
+        await asyncio.sleep(0)
+
+    host = ScriptedHost("one", breathe)
+    await dispatcher.add_host(host, 3)
+    await dispatcher.evaluate(request())
+    assert host.most == 3
+
+
+async def test_attempts_of_a_dead_host_run_elsewhere(dispatcher: Dispatcher) -> None:
+    async def die(key: AttemptKey) -> None:
+        raise PeerLost("gone")
+
+    healthy = ScriptedHost("healthy")
+    await dispatcher.add_host(ScriptedHost("dying", die), 8)
+    waiting = asyncio.create_task(dispatcher.evaluate(request()))
+    await asyncio.sleep(0.01)
+    await dispatcher.add_host(healthy, 2)
+    result = await waiting
+    assert not result.missing
+    assert len(healthy.runner.ran) == 16
+    assert await dispatcher.hosts() == ("healthy",)
+    assert await dispatcher.smoke(landscape_harness({})) == "smoked on healthy"
+
+
+async def test_a_fault_that_stays_is_missing_and_not_zero(
+    dispatcher: Dispatcher, records: MemoryRecords
+) -> None:
+    broken = SUITE.splits.search[0]
+
+    async def fail(key: AttemptKey) -> AttemptResult | None:
+        if key.task != broken:
+            return None
+        outcome = Outcome(key=key, status=Status.MODEL_ERROR, reward=None, detail="down")
+        return AttemptResult(outcome=outcome, trace=Trace())
+
+    await dispatcher.add_host(ScriptedHost("one", fail), 4)
+    result = await dispatcher.evaluate(request(k=1))
+    assert result.missing == (broken,)
+    assert broken not in result.scores
+    (lost,) = [o for o in records.outcomes.values() if not o.is_valid]
+    assert lost.tries == 3
+
+
+async def test_a_replay_miss_ends_the_evaluation_loudly(dispatcher: Dispatcher) -> None:
+    async def miss(key: AttemptKey) -> AttemptResult:
+        outcome = Outcome(
+            key=key, status=Status.MODEL_ERROR, reward=None, detail="replay miss: call 0"
+        )
+        return AttemptResult(outcome=outcome, trace=Trace())
+
+    await dispatcher.add_host(ScriptedHost("one", miss), 4)
+    with pytest.raises(ReplayMiss, match="call 0"):
+        await dispatcher.evaluate(request())
+
+
+async def test_a_spent_limit_cuts_search_work_and_leaves_the_test(dispatcher: Dispatcher) -> None:
+    held = asyncio.Event()
+
+    async def hold(key: AttemptKey) -> None:
+        if key.index < 2:
+            await held.wait()
+
+    await dispatcher.add_host(ScriptedHost("one", hold), 2)
+    waiting = asyncio.create_task(dispatcher.evaluate(request()))
+    await asyncio.sleep(0.01)
+    await dispatcher.stop("limit: hours are spent")
+    with pytest.raises(SearchStopped, match="hours are spent"):
+        await waiting
+    held.set()
+    with pytest.raises(SearchStopped):
+        await dispatcher.evaluate(request())
+    assert not (await dispatcher.evaluate(request("test"))).missing
+
+
+async def test_draining_lets_running_attempts_end_and_records_them(
+    dispatcher: Dispatcher, records: MemoryRecords
+) -> None:
+    go = asyncio.Event()
+
+    async def hold(key: AttemptKey) -> None:
+        await go.wait()
+
+    await dispatcher.add_host(ScriptedHost("one", hold), 3)
+    waiting = asyncio.create_task(dispatcher.evaluate(request()))
+    await asyncio.sleep(0.01)
+    stopping = asyncio.create_task(dispatcher.stop("interrupted", drain=True))
+    await asyncio.sleep(0.01)
+    go.set()
+    await stopping
+    with pytest.raises(SearchStopped):
+        await waiting
+    assert len(records.outcomes) == 3
+
+
+async def test_the_load_counts_busy_slots_and_waiting_attempts(dispatcher: Dispatcher) -> None:
+    go = asyncio.Event()
+
+    async def hold(key: AttemptKey) -> None:
+        await go.wait()
+
+    await dispatcher.add_host(ScriptedHost("one", hold), 3)
+    waiting = asyncio.create_task(dispatcher.evaluate(request()))
+    await asyncio.sleep(0.01)
+    load = await dispatcher.load()
+    assert (load.busy, load.slots, load.queued) == (3, 3, 13)
+    go.set()
+    await waiting
+    assert (await dispatcher.load()).busy == 0

@@ -1,0 +1,78 @@
+"""The order in which attempts get slots."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from milo.core.attempt import AttemptKey
+from milo.runtime.schedule import DEFAULT_SECONDS, Durations, SlotQueue, Work
+
+
+def work(evaluation: int, seconds: float, task: str = "t", index: int = 0) -> Work:
+    key = AttemptKey(harness=f"h{evaluation}", task=task, task_digest="d", model="m", index=index)
+    return Work(key=key, evaluation=evaluation, expected_s=seconds)
+
+
+def drained(queue: SlotQueue) -> list[Work]:
+    found = []
+    while (item := queue.pop()) is not None:
+        found.append(item)
+    return found
+
+
+def test_the_longest_expected_attempt_of_an_evaluation_goes_first() -> None:
+    queue = SlotQueue()
+    for seconds in (1.0, 5.0, 3.0):
+        queue.push(work(1, seconds))
+    assert [w.expected_s for w in drained(queue)] == [5.0, 3.0, 1.0]
+
+
+def test_a_nearly_finished_evaluation_goes_before_one_that_was_only_started() -> None:
+    queue = SlotQueue()
+    for index in range(10):
+        queue.push(work(1, 2.0, index=index))
+    queue.push(work(2, 2.0))
+    first = queue.pop()
+    assert first is not None
+    assert first.evaluation == 2
+
+
+def test_a_large_evaluation_is_not_starved_by_a_stream_of_small_ones() -> None:
+    queue = SlotQueue()
+    for index in range(20):
+        queue.push(work(0, 1.0, index=index))
+    given = []
+    for number in range(1, 200):
+        queue.push(work(number, 1.0))
+        item = queue.pop()
+        assert item is not None
+        given.append(item.evaluation)
+    assert given.count(0) == 20
+
+
+def test_everything_that_was_pushed_comes_out_once() -> None:
+    rng = np.random.default_rng(1)
+    queue = SlotQueue()
+    pushed = [work(int(rng.integers(5)), float(rng.random()), index=i) for i in range(200)]
+    for item in pushed:
+        queue.push(item)
+    assert len(queue) == 200
+    assert sorted(w.key.index for w in drained(queue)) == list(range(200))
+    assert len(queue) == 0
+
+
+def test_clearing_gives_back_what_waited() -> None:
+    queue = SlotQueue()
+    queue.push(work(1, 1.0))
+    assert [w.evaluation for w in queue.clear()] == [1]
+    assert queue.pop() is None
+
+
+def test_expected_durations_are_the_tasks_own_mean_or_that_of_all() -> None:
+    durations = Durations()
+    assert durations.expected("a") == DEFAULT_SECONDS
+    durations.add("a", 2.0)
+    durations.add("a", 4.0)
+    durations.add("b", 9.0)
+    assert durations.expected("a") == 3.0
+    assert durations.expected("unseen") == 5.0
