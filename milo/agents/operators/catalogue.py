@@ -22,7 +22,9 @@ from milo.agents.operators.edits import (
     show_examples,
     solving,
     spread,
+    steady,
     steps,
+    vary,
     without,
 )
 from milo.agents.operators.operator import Emphasis, Operator, chained, lenient
@@ -128,7 +130,7 @@ CHECKING = (
         weight=1.5,
         symptoms=(Symptom.RUN_ERROR,),
         hypothesis="Attempts that ended with an error are solved at the second try.",
-        edit=solving("retry_errors", "(tries=1)"),
+        edit=chained(solving("retry_errors", "(tries=1)"), vary),
     ),
     Operator(
         name="verify-outputs",
@@ -137,7 +139,7 @@ CHECKING = (
         weight=1.8,
         symptoms=(Symptom.MISSING_FILE, Symptom.BAD_JSON, Symptom.NOTHING_DONE),
         hypothesis="Attempts that left files missing or broken are solved at the second try.",
-        edit=solving("verified", "(tries=1)"),
+        edit=chained(solving("verified", "(tries=1)"), vary),
     ),
     Operator(
         name="verify-longer",
@@ -223,7 +225,7 @@ PROMPTS = (
         weight=1.5,
         symptoms=(Symptom.UNSTABLE, Symptom.WRONG, Symptom.RUN_ERROR),
         hypothesis="The model's most likely reply is right more often than a random one.",
-        edit=first_setting("temperature", "0"),
+        edit=steady,
         condition=_temperature_is_free,
     ),
     Operator(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from milo.agents.operators.edits import ask_for_python
+from milo.agents.operators.edits import VARIED, ask_for_python
 from milo.agents.operators.operator import Edit
 from milo.agents.operators.surgery import (
     CannotEdit,
@@ -53,7 +53,7 @@ def _missing(first: FileTree, donor: FileTree) -> Iterator[tuple[str, Edit]]:
             yield name, edit
     for key in OPTIONS:
         value = option(donor, key)
-        if value and not option(first, key) and _is_literal(value):
+        if value and not option(first, key) and (_is_literal(value) or value == VARIED):
             yield key, _setting(key, value)
 
 
@@ -68,7 +68,7 @@ def _carrying(name: str, arguments: str) -> Edit | None:
         return lambda tree: wrap_calls(tree, name, extra)
     if name == "recorded_run":
         return record_runs
-    if name in ("with_plan", "stop_when_done"):
+    if name in ("with_plan", "stop_when_done", "by_try"):
         return None
     brackets = f"({arguments})" if arguments else ""
     return lambda tree: decorate(record_runs(tree), "solve", name, brackets)

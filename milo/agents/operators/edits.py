@@ -28,6 +28,7 @@ BLOCK_RULE = "Reply with one fenced code block and nothing else."
 FOLDER_RULE = "Use the file names of the task as they are, in the current folder."
 SHELL_WORDS = re.compile(r"\b(an?|one) (bash|shell) (script|command|program)\b", re.IGNORECASE)
 SHELL_PLURAL = re.compile(r"\b(bash|shell) (scripts|commands)\b", re.IGNORECASE)
+VARIED = "by_try(0, 0.7)"
 FIGURE = re.compile(r"(\d+)")
 
 
@@ -106,7 +107,7 @@ def shorten_prompt(tree: FileTree) -> FileTree:
 
 def setting(key: str, value: str) -> Edit:
     """Set a field of the request."""
-    return lambda tree: set_option(tree, key, value)
+    return lambda tree: _tidy(set_option(tree, key, value))
 
 
 def first_setting(key: str, value: str) -> Edit:
@@ -114,10 +115,24 @@ def first_setting(key: str, value: str) -> Edit:
     return lambda tree: tree if option(tree, key) else set_option(tree, key, value)
 
 
+def steady(tree: FileTree) -> FileTree:
+    """Temperature 0, and a higher one for tries that follow a failed one."""
+    if option(tree, "temperature"):
+        return tree
+    tries = techniques_in(tree) & {"verified", "retry_errors"}
+    return set_option(tree, "temperature", VARIED if tries else "0")
+
+
+def vary(tree: FileTree) -> FileTree:
+    """Later tries that differ from a first one at temperature 0."""
+    greedy = option(tree, "temperature") in ("0", "0.0")
+    return set_option(tree, "temperature", VARIED) if greedy else tree
+
+
 def spread(tree: FileTree) -> FileTree:
     """Samples that differ: a temperature of 0 is raised."""
-    greedy = option(tree, "temperature") in ("0", "0.0")
-    return set_option(tree, "temperature", "0.7") if greedy else tree
+    greedy = option(tree, "temperature") in ("0", "0.0", VARIED)
+    return _tidy(set_option(tree, "temperature", "0.7")) if greedy else tree
 
 
 def without(technique: str) -> Edit:
@@ -162,6 +177,12 @@ def only_loops(edit: Edit) -> Edit:
         return edit(tree)
 
     return checked
+
+
+def _tidy(tree: FileTree) -> FileTree:
+    """Without the import of a setting by try that is no longer used."""
+    used = option(tree, "temperature") == VARIED or "by_try" not in techniques_in(tree)
+    return tree if used else drop_technique(tree, "by_try")
 
 
 def _once(tree: FileTree, technique: str, edit: Edit) -> FileTree:

@@ -38,6 +38,7 @@ HOMES = {
     "saved_output": "printing",
     "stop_when_done": "stopping",
     "recorded_run": "runs",
+    "by_try": "runs",
 }
 """Every technique and its module; decorators outermost first, wrappers of calls innermost first."""
 
@@ -127,7 +128,7 @@ def record_runs(tree: FileTree) -> FileTree:
 
 
 def set_option(tree: FileTree, key: str, value: str) -> FileTree:
-    """Set one field of every request body, as a literal."""
+    """Set one field of every request body to a literal, or to a call of a technique."""
     payloads = anatomy_of(tree).payloads
     if not payloads:
         raise CannotEdit("no request body")
@@ -142,7 +143,13 @@ def set_option(tree: FileTree, key: str, value: str) -> FileTree:
             start = end = span(module.text, node)[1] - 1
             comma = "" if module.text[:start].rstrip().endswith(",") else ", "
             new = f'{comma}"{key}": {value}'
-        tree = _replaced(tree, module, _splice(module.text, start, end, new))
+        text = _splice(module.text, start, end, new)
+        used = value.partition("(")[0]
+        tree = (
+            _with_technique(tree, module, text, used)
+            if used in HOMES
+            else _replaced(tree, module, text)
+        )
     return tree
 
 

@@ -207,7 +207,7 @@ def test_a_graft_carries_over_what_the_first_parent_lacks() -> None:
     assert first is not None and donor is not None
     child, carried = graft(first, donor)
     assert {"with_files", "python_programs", "verified"} <= techniques_in(child)
-    assert option(child, "temperature") == "0" and "temperature" in carried
+    assert option(child, "temperature") == "by_try(0, 0.7)" and "temperature" in carried
     assert child not in (first, donor)
 
 

@@ -28,6 +28,7 @@ from milo.agents.operators.techniques.voting import majority
 def fresh_runs() -> Iterator[None]:
     yield
     runs.runs.clear()
+    runs.trial[0] = 0
 
 
 def plain(reply: str) -> str:

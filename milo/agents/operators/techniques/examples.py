@@ -7,6 +7,7 @@ from pathlib import Path
 
 from .library import LIBRARY, Example
 from .messages import Conversation, edited_task
+from .runs import trial
 from .workspace import named_files, task_text
 
 LEAST_LIKENESS = 0.3
@@ -37,10 +38,13 @@ def likeness(example: Example, task: frozenset[str]) -> float:
 
 
 def nearest(count: int) -> list[Example]:
-    """The examples most like the task, at most `count`, the nearest last."""
+    """The examples most like the task, at most `count`, the nearest last.
+
+    Each further try of a task begins one example further down.
+    """
     task = shape(task_text())
-    order = sorted(LIBRARY, key=lambda example: -likeness(example, task))[:count]
-    return [e for e in reversed(order) if likeness(e, task) >= LEAST_LIKENESS]
+    order = sorted(LIBRARY, key=lambda example: -likeness(example, task))[trial[0] :]
+    return [e for e in reversed(order[:count]) if likeness(e, task) >= LEAST_LIKENESS]
 
 
 def reply(example: Example, language: str) -> str:

@@ -20,6 +20,14 @@ class Example(NamedTuple):
 
 LIBRARY = (
     Example(
+        "Lines of `song.txt` that mention rain go to `rain.txt` in capitals, sorted.",
+        "lines = open('song.txt').read().splitlines()\n"
+        "found = sorted(line.upper() for line in lines if 'rain' in line)\n"
+        "open('rain.txt', 'w').write('\\n'.join(found) + '\\n')",
+        "grep rain song.txt | tr a-z A-Z | sort > rain.txt",
+        "song.txt:\n```\nhear the rain\nsee the sun\n...\n```",
+    ),
+    Example(
         "Describe the bird of `bird.txt` in `bird.json` with `species`, `age` and `tame`.",
         "import json\nbird = {'species': 'parrot', 'age': 31, 'tame': True}\n"
         "json.dump(bird, open('bird.json', 'w'))",
@@ -73,6 +81,13 @@ LIBRARY = (
         "import os\nfor name in os.listdir('.'):\n    if name.endswith('.wav'):\n"
         "        os.rename(name, 'old_' + name)",
         'for name in *.wav; do mv "$name" "old_$name"; done',
+    ),
+    Example(
+        "From the folder `den` the files that mention snow are copied to a new folder `cold`.",
+        "import os, shutil\nos.makedirs('cold', exist_ok=True)\nfor name in os.listdir('den'):\n"
+        "    path = os.path.join('den', name)\n    if 'snow' in open(path).read():\n"
+        "        shutil.copy(path, 'cold')",
+        "mkdir -p cold\ngrep -l snow den/* | xargs -I{} cp {} cold/",
     ),
     Example(
         "Every cat in `poem.txt` becomes a dog.",

@@ -22,6 +22,8 @@ class Run(NamedTuple):
 
 
 runs: list[Run] = []
+trial = [0]
+"""How many tries of the task came before this one."""
 watchers: list[Callable[[Run], None]] = []
 
 
@@ -63,3 +65,8 @@ def last_fault() -> list[str]:
 
 def _text(output: Any) -> str:
     return output.decode(errors="replace") if isinstance(output, bytes) else output or ""
+
+
+def by_try(first: float, later: float) -> float:
+    """A setting for the first try of the task, and another for the tries that follow it."""
+    return later if trial[0] else first

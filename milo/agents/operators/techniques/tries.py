@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .runs import last_fault, runs
+from .runs import last_fault, runs, trial
 from .workspace import complaints, restore, seconds_left, snapshot, task_text
 
 Solve = Callable[..., Any]
@@ -51,6 +51,7 @@ def _attempt(
     judge: Judge,
 ) -> Try:
     runs.clear()
+    trial[0] += bool(note)
     result = call_with_note(solve, args, options, note)
     return Try(result, snapshot(), judge(before))
 
