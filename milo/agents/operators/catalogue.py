@@ -154,7 +154,7 @@ CHECKING = (
         name="vote",
         title="Attempt the task up to three times and keep the outcome most attempts share",
         emphasis=CONTROL,
-        weight=0.6,
+        weight=0.4,
         symptoms=(Symptom.UNSTABLE, Symptom.WRONG),
         hypothesis="Tasks that are solved now and then are solved more often by majority.",
         edit=chained(solving("majority", "(samples=3)"), spread),

@@ -18,6 +18,7 @@ REJECTED_ELSEWHERE = 0.6
 ADMITTED_ELSEWHERE = 1.5
 PREFERRED = 3.0
 BOLD_BELOW = 0.8
+BOLDNESS = 0.9
 SHARPNESS = 1.5
 
 
@@ -75,11 +76,11 @@ def _edge_factor(edge: Edge, here: bool, alone: bool) -> float:
 
 
 def number_of_edits(signs: Signs, brief: Brief, rng: np.random.Generator) -> int:
-    """Mostly one edit, so that evolution can tell what helped; at times a second where most
-    attempts fail, and up to three where edits of this parent were rejected before."""
+    """One edit for a good parent, so that evolution can tell what helped; often a second where
+    most attempts fail, and up to three where edits of this parent were rejected before."""
     here = brief.parents[0].candidate
     rejected = sum(
         edge.parent == here and edge.verdict is Verdict.REJECTED for edge in brief.snapshot
     )
-    boldness = 0.5 * max(0.0, 1.0 - signs.accuracy / BOLD_BELOW) + 0.3 * rejected
+    boldness = BOLDNESS * max(0.0, 1.0 - signs.accuracy / BOLD_BELOW) + 0.3 * rejected
     return 1 + int(rng.binomial(1 + (rejected > 1), min(0.8, boldness)))
