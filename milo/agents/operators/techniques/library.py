@@ -72,8 +72,9 @@ LIBRARY = (
     Example(
         "Ida has 48 stamps. She gives away 5 sets of 6, then sells the rest at 2 coins apiece. "
         "Put the coins that she gets in `coins.txt`.",
-        "stamps = 48\nsets = 5\nper_set = 6\nprice = 2\ngiven = sets * per_set\n"
-        "rest = stamps - given\ncoins = rest * price\nopen('coins.txt', 'w').write(str(coins))",
+        "# Ida has 48 stamps.\nstamps = 48\n# She gives away 5 sets of 6.\ngiven = 5 * 6\n"
+        "# The rest is sold at 2 coins apiece.\nrest = stamps - given\ncoins = rest * 2\n"
+        "open('coins.txt', 'w').write(str(coins))",
         "given=$((5 * 6))\nrest=$((48 - given))\necho $((rest * 2)) > coins.txt",
     ),
     Example(
