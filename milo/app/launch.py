@@ -26,6 +26,7 @@ from milo.core.plan import RunPlan
 from milo.core.task import Suite
 from milo.gateway.weights import built_in, cached, fetch
 from milo.runtime.driver import Driver, Ending, Seed, Watcher
+from milo.runtime.finale import harnesses_tested
 from milo.runtime.parts import Doing as IslandDoing
 from milo.runtime.parts import Load
 from milo.runtime.ray_stage import RayStage
@@ -111,7 +112,7 @@ def expectation(plan: RunPlan, suite: Suite, seeds: int) -> str:
         validation=len(suite.splits.validation),
         test=len(suite.splits.test),
         k=suite.k,
-        tested=1 + seeds,
+        tested=harnesses_tested(plan, seeds),
     )
     return str(estimate(size, plan.budget))
 

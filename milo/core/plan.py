@@ -27,6 +27,13 @@ class SelectionKind(StrEnum):
     ROOT = "root"
 
 
+class TestedSeeds(StrEnum):
+    """Which seeds are scored on the test split beside the winner."""
+
+    ALL = "all"
+    BEST = "best"
+
+
 class WinnerRule(StrEnum):
     """How the winner is chosen among the validated candidates."""
 
@@ -128,6 +135,8 @@ class StrategyPlan:
     """Proposals per child before it is recorded invalid."""
     winner: WinnerRule = WinnerRule.ONE_SE
     """How the winner is chosen."""
+    tested_seeds: TestedSeeds = TestedSeeds.ALL
+    """Seeds scored on the test split beside the winner: all, or the best on validation."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

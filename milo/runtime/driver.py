@@ -27,7 +27,13 @@ from milo.core.moves import Speciate
 from milo.core.plan import RunPlan
 from milo.core.population import Population
 from milo.core.task import Suite
-from milo.runtime.finale import TEST_PROMISE, freeze_winner, score_test
+from milo.runtime.finale import (
+    TEST_PROMISE,
+    candidates_to_test,
+    freeze_winner,
+    harnesses_tested,
+    score_test,
+)
 from milo.runtime.founding import Ticket
 from milo.runtime.island_shell import Pace
 from milo.runtime.parts import Load, Parts, PeerLost, SearchStopped
@@ -38,6 +44,9 @@ from milo.search.island import IslandSetup, SeedRef
 RUN_SHARD = "run"
 TICK_S = 0.5
 TEST_MARGIN = 1.25
+TEST_SHARE_UNKNOWN = 0.25
+TEST_SHARE_MOST = 0.5
+ATTEMPTS_TO_TELL = 30
 RESTARTS = 5
 
 
@@ -159,7 +168,7 @@ class Driver:
 
     def _test_attempts(self) -> int:
         test = len(self._suite.splits.test)
-        return test * self._suite.k * (1 + len(self._seeds))
+        return test * self._suite.k * harnesses_tested(self._plan, len(self._seeds))
 
     # --- the search ------------------------------------------------------------------------------
 
@@ -267,8 +276,12 @@ class Driver:
         hours = self._plan.budget.hours
         if hours is None or self._clock.zero is None or self._parts.replay() is not None:
             return None
-        test_s = self._test_attempts() * load.mean_attempt_s / max(1, load.slots)
-        return self._clock.zero + hours * 3600 - test_s * TEST_MARGIN
+        whole_s = hours * 3600
+        test_s = whole_s * TEST_SHARE_UNKNOWN
+        if load.attempts >= ATTEMPTS_TO_TELL:
+            expected_s = self._test_attempts() * load.mean_attempt_s / max(1, load.slots)
+            test_s = min(expected_s * TEST_MARGIN, whole_s * TEST_SHARE_MOST)
+        return self._clock.zero + whole_s - test_s
 
     # --- the end ---------------------------------------------------------------------------------
 
@@ -286,9 +299,8 @@ class Driver:
 
     async def _test(self) -> bool:
         """Score winner and seeds on the test split; False where it was interrupted."""
-        frozen = self._population.winner
-        candidates = [] if frozen is None else [frozen.candidate]
-        candidates += [reference.candidate for reference in self._references()]
+        seeds = [reference.candidate for reference in self._references()]
+        candidates = candidates_to_test(self._population, self._suite, self._plan, seeds)
         peers = self._stage.peers
         testing = asyncio.ensure_future(
             score_test(self._population, self._suite, peers, candidates)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from milo.core.events import CandidateScored, WinnerFrozen
-from milo.core.plan import RunPlan
+from milo.core.plan import RunPlan, TestedSeeds
 from milo.core.population import Population
 from milo.core.task import Suite
 from milo.runtime.parts import EvaluationRequest, Peers
@@ -34,6 +34,27 @@ def freeze_winner(population: Population, suite: Suite, plan: RunPlan) -> Winner
         rule=choice.words,
         front=choice.front,
     )
+
+
+def harnesses_tested(plan: RunPlan, seeds: int) -> int:
+    """How many harnesses the test split is scored for at most: the winner and some seeds."""
+    return 1 + (1 if plan.strategy.tested_seeds is TestedSeeds.BEST else seeds)
+
+
+def candidates_to_test(
+    population: Population, suite: Suite, plan: RunPlan, seeds: Sequence[str]
+) -> tuple[str, ...]:
+    """The frozen winner first, then the seeds that it is compared with."""
+    frozen = () if population.winner is None else (population.winner.candidate,)
+    if plan.strategy.tested_seeds is TestedSeeds.BEST:
+        validation = suite.splits.validation
+
+        def accuracy(seed: str) -> float:
+            fitness = population.lineage[seed].fitness("validation", validation)
+            return -1.0 if fitness is None else fitness.accuracy
+
+        seeds = [max(seeds, key=accuracy)]
+    return tuple(dict.fromkeys((*frozen, *seeds)))
 
 
 async def score_test(

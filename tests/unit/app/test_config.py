@@ -429,6 +429,7 @@ seeds seeds.dirs
 strategy strategy.admission.alpha strategy.admission.bootstraps strategy.admission.epsilon
 strategy.islands strategy.memory strategy.mutation_tries strategy.name strategy.orchestrator
 strategy.patience strategy.selection.alpha strategy.selection.kind strategy.selection.tau
+strategy.tested_seeds
 strategy.winner
 suite suite.families suite.k suite.name suite.path suite.search suite.split_seed suite.test
 suite.validation
