@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from milo.agents.population import described
 from milo.core.attempt import Usage
-from milo.core.errors import MoveRefused
+from milo.core.errors import ModelError, ReplayMiss
 from milo.core.moves import (
     Consultation,
     Curriculum,
@@ -24,8 +24,9 @@ from milo.core.ports import Orchestrator, PopulationView
 from milo.core.topology import best_member
 
 Complete = Callable[[Sequence[Mapping[str, object]]], Awaitable[tuple[str, Usage]]]
-Referee = Callable[[Move, PopulationView, str], None]
-MAX_MOVES = 2
+Referee = Callable[
+    [Sequence[Move], PopulationView, str], tuple[tuple[Move, ...], tuple[Refusal, ...]]
+]
 
 SYSTEM = """You watch over islands that evolve harnesses of a frozen model. One island has
 stalled. Diagnose it against the whole population and propose at most two moves. Answer with one
@@ -83,7 +84,9 @@ class AgentOrchestrator:
             reasons = "; ".join(refusal.reason for refusal in first.refused)
             messages.append({"role": "user", "content": f"Refused: {reasons}. Answer again."})
             second = await self._ask(messages, view, island)
-        except Unreadable as reason:
+        except ReplayMiss:
+            raise
+        except (Unreadable, ModelError) as reason:
             answer = await self.fallback.consult(view, island)
             return replace(answer, words=f"{answer.words} (by rules: {reason})")
         return replace(second, refused=(*first.refused, *second.refused))
@@ -97,23 +100,14 @@ class AgentOrchestrator:
         return self._checked(parse_answer(text, view), view, island)
 
     def _checked(self, answer: Answer, view: PopulationView, island: str) -> Consultation:
-        accepted: list[Move] = []
-        refused: list[Refusal] = []
-        for move in answer.moves:
-            try:
-                if len(accepted) == MAX_MOVES:
-                    raise MoveRefused(f"at most {MAX_MOVES} moves are made at once")
-                self.referee(move, view, island)
-                accepted.append(move)
-            except MoveRefused as reason:
-                refused.append(Refusal(move=move, reason=str(reason)))
+        accepted, refused = self.referee(answer.moves, view, island)
         return Consultation(
             island=island,
             round=view.topology[island].round,
             diagnosis=answer.diagnosis,
             words=answer.words,
-            moves=tuple(accepted),
-            refused=tuple(refused),
+            moves=accepted,
+            refused=refused,
         )
 
 

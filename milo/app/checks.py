@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from milo.agents.pool import MODEL_DRIVEN, OFFLINE
 from milo.app.convert import flat, nearest
 from milo.core.errors import ConfigError
 from milo.core.plan import RunPlan
@@ -59,7 +60,7 @@ def rules() -> Mapping[str, Rule]:
         "model.context": _at_least(256),
         "model.parallel": _at_least(1),
         "model.threads": _at_least(0),
-        "strategy.islands": _at_least(0),
+        "strategy.islands": _at_least(1),
         "strategy.selection.alpha": _share(),
         "strategy.selection.tau": _above(0),
         "strategy.admission.alpha": _share(),
@@ -103,17 +104,24 @@ def check(plan: RunPlan) -> None:
 LOCAL_MODELS = ("local", "local-small")
 """Models that MILO itself serves."""
 
-MUTATORS: Mapping[str, bool] = {"operators": False, "single_call": True, "agent_loop": True}
-"""The mutators by name, and whether they think with a model."""
+OWN_MUTATOR = "python"
+"""The name that a mutator of the user's own begins with: ``python:MODULE:NAME``."""
+
+
+def mutators() -> Mapping[str, bool]:
+    """The mutators by name, and whether they think with a model."""
+    offline = dict.fromkeys((*OFFLINE, OWN_MUTATOR), False)
+    return {**offline, **dict.fromkeys(MODEL_DRIVEN, True)}
 
 
 def _check_mutator(entry: str, plan: RunPlan) -> None:
+    known = mutators()
     name, _, model = entry.partition(":")
-    if name not in MUTATORS:
-        meant = nearest(name, MUTATORS)
+    if name not in known:
+        meant = nearest(name, known)
         hint = f" ({meant!r}?)" if meant else ""
-        raise ConfigError(f"mutator {entry!r}", f"one of {', '.join(MUTATORS)}{hint}", repr(name))
-    if MUTATORS[name] and not (model or plan.agents.model):
+        raise ConfigError(f"mutator {entry!r}", f"one of {', '.join(known)}{hint}", repr(name))
+    if known[name] and not (model or plan.agents.model):
         raise ConfigError(
             f"mutator {entry!r}",
             f"a model to think with ({name}:MODEL, or mutators.model=MODEL)",

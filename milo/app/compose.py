@@ -40,7 +40,7 @@ from milo.gateway.weights import built_in, cached, fetch
 from milo.rollout.local import choose
 from milo.rollout.runner import LocalAttemptRunner, check_needs
 from milo.runtime.parts import HostParts, ModelCaller
-from milo.search.referee import check_move
+from milo.search.referee import check_answer
 from milo.search.rules import RulesOrchestrator
 from milo.store.replay import ReplaySource
 from milo.store.run_store import RunStore
@@ -204,7 +204,7 @@ class AppParts:
             text, usage, _ = await caller("orchestrator", messages)
             return text, usage
 
-        return AgentOrchestrator(complete=complete, referee=check_move, fallback=rules)
+        return AgentOrchestrator(complete=complete, referee=check_answer, fallback=rules)
 
     def replay(self) -> ReplaySource | None:
         """The recording that is replayed, if any."""

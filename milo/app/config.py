@@ -237,6 +237,8 @@ def _absolute(face: Face, cwd: Path) -> Face:
     for key in ("suite.path", "model.path"):
         if data[key]:
             data[key] = str((cwd / Path(data[key]).expanduser()).resolve())
+    if data["replay"] and (cwd / data["replay"]).exists():  # else it is a run's name
+        data["replay"] = str((cwd / data["replay"]).resolve())
     data["seeds.dirs"] = [str((cwd / Path(d).expanduser()).resolve()) for d in data["seeds.dirs"]]
     return build(Face, _nested(data))
 

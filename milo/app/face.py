@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from milo.agents.pool import MODEL_DRIVEN
 from milo.app.checks import LOCAL_MODELS
 from milo.core.budget import Budget
 from milo.core.plan import (
@@ -140,6 +141,11 @@ def face_of(plan: RunPlan) -> Face:
     )
 
 
+def _with_model(mutator: str, hosted: str) -> str:
+    """A model-driven mutator that names no model thinks with the run's."""
+    return f"{mutator}:{hosted}" if mutator in MODEL_DRIVEN and hosted else mutator
+
+
 def _agents(face: Face, has_key: bool) -> AgentsPlan:
     """Who proposes and orchestrates, with ``auto`` decided by key and model."""
     hosted = face.mutators.model
@@ -147,7 +153,9 @@ def _agents(face: Face, has_key: bool) -> AgentsPlan:
         hosted = face.model.name
     driven = has_key and bool(hosted)
     default = f"agent_loop:{hosted}" if driven else "operators"
-    pool = tuple(default if name == "auto" else name for name in face.mutators.pool)
+    pool = tuple(
+        default if name == "auto" else _with_model(name, hosted) for name in face.mutators.pool
+    )
     kind = face.orchestrator.kind
     if kind == "auto":
         kind = "agent" if driven else "rules"

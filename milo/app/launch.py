@@ -16,7 +16,7 @@ from rich.console import Console
 from milo.app.checks import LOCAL_MODELS
 from milo.app.compose import AppParts, SystemClock, weights_cache
 from milo.app.config import amend, differences
-from milo.app.inspect import progress_of, report_of
+from milo.app.inspect import locate, progress_of, report_of
 from milo.app.multirun import RunProgress
 from milo.core.budget import Budget, Spend
 from milo.core.errors import HarnessError, RunError
@@ -48,6 +48,8 @@ BUILT_IN_SEEDS = Path(__file__).parents[1] / "seeds"
 def launch(plan: RunPlan, *, overrides: Sequence[str]) -> int:
     """Run a plan from its start; the exit code. Everything is checked before anything is spent."""
     plan = replace(plan, run=str(run_path(plan).resolve()))
+    if plan.replay:
+        plan = replace(plan, replay=str(locate(plan.replay, Path("runs")).resolve()))
     seeds = load_seeds(plan)
     parts = AppParts(plan=plan, path=Path(plan.run))
     suite = parts.suite()

@@ -66,16 +66,13 @@ class Conductor:
 
     async def _view(self) -> PopulationView:
         plan = self._parts.plan
-        left = None
-        if plan.budget.attempts is not None:
-            spent = await self._recorder.spend()
-            left = plan.budget.attempts - sum(s.attempts for s in spent.values())
+        left = (await self._recorder.remaining())["attempts"]
         return PopulationView(
             topology=self._population.topology,
             lineage=self._population.lineage,
             pool=plan.agents.mutators,
             search_split=self._suite.splits.search,
-            attempts_left=left,
+            attempts_left=None if left is None else int(left),
             k=self._suite.k,
             patience=plan.strategy.patience,
             past=tuple(c.consultation for c in self._population.consultations),

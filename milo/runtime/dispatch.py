@@ -11,8 +11,9 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from milo.core.attempt import AttemptKey, Outcome
+from milo.core.attempt import AttemptKey, Outcome, Status
 from milo.core.errors import ReplayMiss
+from milo.core.evidence import Trace
 from milo.core.fitness import evaluate, missing_tasks
 from milo.core.harness import Harness
 from milo.core.ports import AttemptResult, Exit
@@ -33,6 +34,7 @@ from milo.runtime.schedule import Durations, SlotQueue, Work
 
 BACK_OFF_S = 1.0
 REPLAY_MISS = "replay miss:"
+Waiting = asyncio.Future[Outcome]
 
 
 @dataclass(kw_only=True, slots=True)
@@ -42,6 +44,14 @@ class _Evaluation:
     request: EvaluationRequest
     done: int
     wanted: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Flight:
+    """An attempt that waits or runs, and who is told of it."""
+
+    future: Waiting
+    request: EvaluationRequest
 
 
 @dataclass(kw_only=True, slots=True)
@@ -65,13 +75,14 @@ class Dispatcher:
         self._queue = SlotQueue()
         self._durations = Durations()
         self._evaluations: dict[int, _Evaluation] = {}
-        self._flying: dict[AttemptKey, asyncio.Future[Outcome]] = {}
+        self._flying: dict[AttemptKey, _Flight] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._finished: list[tuple[AttemptResult, str, asyncio.Future[Outcome]]] = []
+        self._finished: list[tuple[AttemptResult, _Flight]] = []
         self._flushing = asyncio.Lock()
         self._doing: dict[str, Doing] = {}
         self._numbers = 0
         self._stopped = ""
+        self._stopping = asyncio.Event()
         self._attempts = 0
         self._tokens = 0
         self._deadline: float | None = None
@@ -108,7 +119,7 @@ class Dispatcher:
         entry = _Evaluation(request=request, done=len(known), wanted=len(keys))
         self._evaluations[number] = entry
         try:
-            waiting = [self._fly(key, number) for key in keys if key not in known]
+            waiting = [self._fly(key, number, request) for key in keys if key not in known]
             self._pump()
             for future in waiting:
                 future.add_done_callback(lambda _, e=entry: _count(e))  # type: ignore[misc]
@@ -117,13 +128,14 @@ class Dispatcher:
             del self._evaluations[number]
         return _result(request, [*known.values(), *_raised(fresh)])
 
-    def _fly(self, key: AttemptKey, number: int) -> asyncio.Future[Outcome]:
+    def _fly(self, key: AttemptKey, number: int, request: EvaluationRequest) -> Waiting:
         """The future of an attempt: the one already in flight, or a new one in the queue."""
         if key not in self._flying:
-            self._flying[key] = asyncio.get_running_loop().create_future()
+            future: Waiting = asyncio.get_running_loop().create_future()
+            self._flying[key] = _Flight(future=future, request=request)
             expected = self._durations.expected(key.task)
             self._queue.push(Work(key=key, evaluation=number, expected_s=expected))
-        return self._flying[key]
+        return self._flying[key].future
 
     def _pump(self) -> None:
         """Give every free slot its next attempt."""
@@ -141,43 +153,42 @@ class Dispatcher:
 
     async def _run(self, work: Work, seat: _Seat) -> None:
         """One attempt on one slot; the slot is free again however it ends."""
-        entry = self._evaluations.get(work.evaluation)
-        future = self._flying.get(work.key)
-        if entry is None or future is None:
+        flight = self._flying.get(work.key)
+        if flight is None:
             seat.free += 1
-            return
-        try:
-            result = await seat.host.run(
-                work.key, entry.request.harness, self._suite.tasks[work.key.task]
-            )
-        except PeerLost:
-            self._lose(seat)
-            self._queue.push(work)
             self._pump()
             return
-        except BaseException as error:
-            self._flying.pop(work.key, None)
-            if not future.done():
-                future.set_exception(error)
-                future.exception()
+        try:
+            task = self._suite.tasks[work.key.task]
+            result = await seat.host.run(work.key, flight.request.harness, task)
+        except PeerLost as lost:
+            self._lose(seat)
+            result = AttemptResult(outcome=_lost(work.key, str(lost)), trace=Trace())
+        except BaseException as error:  # the boundary: whoever waits is told
+            self._fail(work.key, error)
             if isinstance(error, asyncio.CancelledError):
                 raise
             return
         finally:
             seat.free += 1
-        self._pump()
-        await self._settle(work, result, entry.request.reservation, future)
+            self._pump()
+        await self._settle(work, result, flight)
 
-    async def _settle(
-        self, work: Work, result: AttemptResult, reservation: str, future: asyncio.Future[Outcome]
-    ) -> None:
+    def _fail(self, key: AttemptKey, error: BaseException) -> None:
+        flight = self._flying.pop(key, None)
+        if flight is not None and not flight.future.done():
+            flight.future.set_exception(error)
+            flight.future.exception()
+
+    async def _settle(self, work: Work, result: AttemptResult, flight: _Flight) -> None:
+        """Record an outcome; a fault of ours is tried again first, with back-off."""
         outcome = result.outcome
         if outcome.detail.startswith(REPLAY_MISS):
-            self._flying.pop(work.key, None)
-            future.set_exception(ReplayMiss(outcome.detail))
-            future.exception()
+            self._fail(work.key, ReplayMiss(outcome.detail))
             return
         if outcome.status.is_infrastructure and work.tries <= self._retries:
+            if outcome.usage.calls:
+                await self._recorder.record([result], [flight.request.reservation])
             await asyncio.sleep(BACK_OFF_S * 2 ** (work.tries - 1))
             self._queue.push(replace(work, tries=work.tries + 1))
             self._pump()
@@ -187,7 +198,7 @@ class Dispatcher:
         self._durations.add(work.key.task, timings.setup_s + timings.agent_s + timings.verifier_s)
         self._attempts += 1
         self._tokens += outcome.usage.tokens
-        self._finished.append((result, reservation, future))
+        self._finished.append((result, flight))
         await self._flush()
 
     async def _flush(self) -> None:
@@ -198,19 +209,17 @@ class Dispatcher:
                 return
             try:
                 await self._recorder.record(
-                    [result for result, _, _ in group], [name for _, name, _ in group]
+                    [result for result, _ in group],
+                    [flight.request.reservation for _, flight in group],
                 )
-            except Exception as error:
-                for result, _, future in group:
-                    self._flying.pop(result.outcome.key, None)
-                    if not future.done():
-                        future.set_exception(error)
-                        future.exception()
+            except BaseException as error:  # the boundary: whoever waits is told
+                for result, _ in group:
+                    self._fail(result.outcome.key, error)
                 raise
-            for result, _, future in group:
+            for result, flight in group:
                 self._flying.pop(result.outcome.key, None)
-                if not future.done():
-                    future.set_result(result.outcome)
+                if not flight.future.done():
+                    flight.future.set_result(result.outcome)
 
     def _lose(self, seat: _Seat) -> None:
         """Forget a dead host; who waits for a seat is told when another one joins."""
@@ -270,6 +279,7 @@ class Dispatcher:
     async def stop(self, reason: str, *, drain: bool = False) -> None:
         """Cut search work: what waits is dropped, what runs is cancelled or (`drain`) awaited."""
         self._stopped = reason
+        self._stopping.set()
         for work in self._queue.clear():
             self._cut(work.key)
         if drain:
@@ -281,11 +291,13 @@ class Dispatcher:
         for task in list(self._tasks):
             task.cancel()
 
+    async def stopped(self) -> str:
+        """Waits until search work is cut; why. For whoever works without slots."""
+        await self._stopping.wait()
+        return self._stopped
+
     def _cut(self, key: AttemptKey) -> None:
-        future = self._flying.pop(key, None)
-        if future is not None and not future.done():
-            future.set_exception(SearchStopped(self._stopped))
-            future.exception()
+        self._fail(key, SearchStopped(self._stopped))
 
 
 def _count(entry: _Evaluation) -> None:
@@ -298,6 +310,12 @@ def _raised(results: Sequence[Outcome | BaseException]) -> list[Outcome]:
         if isinstance(result, BaseException):
             raise result
     return [result for result in results if isinstance(result, Outcome)]
+
+
+def _lost(key: AttemptKey, why: str) -> Outcome:
+    return Outcome(
+        key=key, status=Status.ENVIRONMENT_ERROR, reward=None, detail=f"host lost: {why}"
+    )
 
 
 def _result(request: EvaluationRequest, outcomes: Sequence[Outcome]) -> EvaluationResult:

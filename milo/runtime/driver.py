@@ -6,13 +6,12 @@ It decides nothing about the search and keeps nothing: everything it knows it re
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from milo.core.attempt import Usage
-from milo.core.budget import Spend
-from milo.core.errors import ClusterError
+from milo.core.budget import Budget, Spend
+from milo.core.errors import ModelError
 from milo.core.events import (
     CandidateProposed,
     Change,
@@ -22,6 +21,7 @@ from milo.core.events import (
     RunResumed,
     RunStarted,
 )
+from milo.core.fitness import Fitness, fitness_on
 from milo.core.harness import Harness
 from milo.core.moves import Speciate
 from milo.core.plan import RunPlan
@@ -36,7 +36,7 @@ from milo.runtime.finale import (
 )
 from milo.runtime.founding import Ticket
 from milo.runtime.island_shell import Pace
-from milo.runtime.parts import Load, Parts, PeerLost, SearchStopped
+from milo.runtime.parts import EvaluationRequest, Load, Parts, PeerLost, SearchStopped
 from milo.runtime.stage import Stage
 from milo.runtime.wallclock import WallClock
 from milo.search.island import IslandSetup, SeedRef
@@ -97,8 +97,8 @@ class Driver:
 
     async def run(self) -> Ending:
         """The whole run; raises `MiloError` where it can't be set up or a piece is lost."""
-        await self._stage.open()
         try:
+            await self._stage.open()
             await self._begin()
             ending = await self._search()
             if ending.interrupted:
@@ -106,8 +106,6 @@ class Driver:
             return await self._finish(ending)
         finally:
             await self._stop_islands()
-            with contextlib.suppress(ClusterError):
-                await self._follow(0.0)
             await self._stage.close()
 
     def interrupt(self) -> None:
@@ -119,12 +117,47 @@ class Driver:
     async def _begin(self) -> None:
         recorder = self._stage.peers.recorder
         await self._follow(0.0)
+        self._seeds = await self._ranked_seeds()
         self._epoch = await recorder.claim(RUN_SHARD)
         if self._population.started is None:
             await self._start()
         else:
             await self._append([RunResumed()])
-        await recorder.reserve(TEST_PROMISE, Spend(attempts=self._test_attempts()))
+        if self._population.winner is None:
+            await recorder.reserve(TEST_PROMISE, Spend(attempts=self._test_attempts()))
+
+    async def _ranked_seeds(self) -> tuple[Seed, ...]:
+        """The seeds in the order in which islands get them.
+
+        Where there are fewer islands than seeds, the best on the search split come first (as
+        recorded, once the run has started); else the order is the user's.
+        """
+        if self._seed_islands() >= len(self._seeds):
+            return self._seeds
+        if self._population.started is not None:
+            by_digest = {seed.harness.digest: seed for seed in self._seeds}
+            numbered = [f"i{number}.0" for number in range(1, len(self._seeds) + 1)]
+            stored = [await self._stage.peers.recorder.get_harness(name) for name in numbered]
+            return tuple(by_digest[harness.digest] for harness in stored)
+        fitness = await asyncio.gather(*(self._fitness_of(seed) for seed in self._seeds))
+        order = sorted(range(len(fitness)), key=lambda i: (-fitness[i].accuracy, fitness[i].tokens))
+        return tuple(self._seeds[i] for i in order)
+
+    async def _fitness_of(self, seed: Seed) -> Fitness:
+        tasks = self._suite.splits.search
+        result = await self._stage.peers.dispatcher.evaluate(
+            EvaluationRequest(
+                island=RUN_SHARD,
+                candidate=seed.name,
+                harness=seed.harness,
+                split="search",
+                tasks=tasks,
+                k=self._suite.k,
+            )
+        )
+        if result.missing:
+            raise ModelError(f"seed {seed.name} has no valid attempt on {result.missing[0]}")
+        return fitness_on(result.scores, tasks)
 
     async def _start(self) -> None:
         splits = self._suite.splits
@@ -258,18 +291,16 @@ class Driver:
         """Tell the dispatcher how long search work may go on, and stop it at a spent limit."""
         dispatcher = self._stage.peers.dispatcher
         load = await dispatcher.load()
-        spent = sum((await self._stage.peers.recorder.spend()).values(), Spend())
-        budget = self._plan.budget
         deadline = self._search_deadline(load)
         await dispatcher.set_deadline(deadline)
         if self._parts.replay() is not None:
             return
         if deadline is not None and self._parts.now() >= deadline:
             await dispatcher.stop("limit: the time for searching is spent")
-        for limit in ("tokens", "dollars"):
-            cap = getattr(budget, limit)
-            if cap is not None and getattr(spent, limit) >= cap:
-                await dispatcher.stop(f"limit: {limit} are spent")
+        spent = await self._stage.peers.recorder.spend()
+        limit = spent_limit(self._plan.budget, spent, self._test_attempts())
+        if limit:
+            await dispatcher.stop(f"limit: {limit} are spent")
 
     def _search_deadline(self, load: Load) -> float | None:
         """The end of the hours, less what the final test is expected to take."""
@@ -277,11 +308,24 @@ class Driver:
         if hours is None or self._clock.zero is None or self._parts.replay() is not None:
             return None
         whole_s = hours * 3600
+        attempt_s = self._attempt_s(load)
         test_s = whole_s * TEST_SHARE_UNKNOWN
-        if load.attempts >= ATTEMPTS_TO_TELL:
-            expected_s = self._test_attempts() * load.mean_attempt_s / max(1, load.slots)
+        if attempt_s is not None:
+            expected_s = self._test_attempts() * attempt_s / max(1, load.slots)
             test_s = min(expected_s * TEST_MARGIN, whole_s * TEST_SHARE_MOST)
         return self._clock.zero + whole_s - test_s
+
+    def _attempt_s(self, load: Load) -> float | None:
+        """Seconds of an attempt: of this session, else of the record; None where too few tell."""
+        if load.attempts >= ATTEMPTS_TO_TELL:
+            return load.mean_attempt_s
+        scores = [
+            s for node in self._population.lineage for s in node.evaluation("search").values()
+        ]
+        attempts = sum(score.n for score in scores)
+        if attempts < ATTEMPTS_TO_TELL:
+            return None
+        return sum(score.n * score.latency_s for score in scores) / attempts
 
     # --- the end ---------------------------------------------------------------------------------
 
@@ -341,3 +385,14 @@ class Driver:
         for task in self._islands.values():
             task.cancel()
         await asyncio.gather(*self._islands.values(), return_exceptions=True)
+
+
+def spent_limit(budget: Budget, spent: Mapping[str, Spend], test_attempts: int) -> str:
+    """The limit ("tokens" or "dollars") of which only the final test's share is left, or ""."""
+    total, target = sum(spent.values(), Spend()), spent["target"]
+    for limit in ("tokens", "dollars"):
+        cap = getattr(budget, limit)
+        test = getattr(target, limit) / max(1, target.attempts) * test_attempts
+        if cap is not None and getattr(total, limit) + test >= cap:
+            return limit
+    return ""

@@ -6,23 +6,31 @@ shell holds nothing that matters: a replacement restores the machine from its sh
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from milo.core.attempt import Usage
 from milo.core.budget import Spend
-from milo.core.errors import BudgetExceeded, HarnessError, MiloError
+from milo.core.errors import (
+    BudgetExceeded,
+    ClusterError,
+    ConfigError,
+    MiloError,
+    RecordError,
+    ReplayMiss,
+)
 from milo.core.events import Event
-from milo.core.evidence import Brief, Exchange, Proposal
+from milo.core.evidence import Brief, Proposal
 from milo.core.harness import Harness, patch_between
 from milo.core.moves import Graft, Move
-from milo.core.ports import Exit
+from milo.core.ports import Mutator
 from milo.core.task import Suite
-from milo.core.tree import FileTree
+from milo.runtime.bench import Bench
 from milo.runtime.parts import (
     Doing,
     EvaluationRequest,
-    ModelCaller,
     Parts,
     Peers,
     Replay,
@@ -63,7 +71,6 @@ class Shell:
         self._suite: Suite = parts.suite()
         self._replay: Replay | None = parts.replay()
         self._generality = GeneralityIndex(tuple(self._suite.tasks.values()))
-        self._child: Harness | None = None
 
     @property
     def name(self) -> str:
@@ -76,17 +83,20 @@ class Shell:
         Raises `SearchStopped` when the run is stopped without closing the island.
         """
         await self._record(self._island.settle())
+        if not isinstance(self._island.ask(), NeedRound | Closed):
+            await self._promise_again()
         while True:
             need = self._island.ask()
             match need:
                 case Closed(reason=reason):
+                    await self._peers.recorder.settle(self._promise(), "target", Usage())
                     return reason
                 case NeedScores():
                     await self._score(need)
                 case NeedRound(round=number):
                     await self._begin(number)
                 case NeedChild():
-                    await self._propose(need)
+                    await self._make_child(need)
                 case NeedConsultation(round=number):
                     await self._note("consulting the orchestrator")
                     await self._peers.conductor.consult(self.name, number)
@@ -120,6 +130,10 @@ class Shell:
         except SearchStopped as stop:
             await self._stopped(stop)
             return
+        except ReplayMiss:
+            if not await self._close_as_recorded():
+                raise
+            return
         events = self._island.scored(need.candidate, need.split, result.scores, result.missing)
         await self._record(events)
 
@@ -132,9 +146,16 @@ class Shell:
             raise stop
         await self._close(stop.reason.removeprefix("limit:").strip())
 
+    async def _close_as_recorded(self) -> bool:
+        """Close where the recorded island was cut in the middle of a round; whether it was."""
+        closed = self._replay.closed(self.name) if self._replay is not None else None
+        if closed is None or self._island.state.round < closed[0]:
+            return False
+        await self._close(closed[1])
+        return True
+
     async def _close(self, reason: str) -> None:
         await self._record(self._island.close(reason))
-        await self._peers.recorder.settle(self._promise(), "target", Usage())
 
     # --- the round boundary -------------------------------------------------------------------
 
@@ -146,13 +167,18 @@ class Shell:
         if await self._too_late():
             await self._close("the time left for searching is too short for another child")
             return
-        price = Spend(attempts=self._pace.attempts_per_child, tokens=self._tokens())
         try:
-            await self._peers.recorder.reserve(self._promise(), price)
+            await self._peers.recorder.reserve(self._promise(), await self._price())
         except BudgetExceeded as refusal:
             await self._close(str(refusal))
             return
         await self._enter(await self._peers.recorder.pending_moves(self.name))
+
+    async def _promise_again(self) -> None:
+        """After a restore in the middle of a round: promise what it may still cost."""
+        if self._replay is None and self._island.state.round >= 0:
+            with contextlib.suppress(BudgetExceeded):
+                await self._peers.recorder.reserve(self._promise(), await self._price())
 
     async def _too_late(self) -> bool:
         """Whether even a child that had all slots could not be scored before the deadline."""
@@ -163,16 +189,23 @@ class Shell:
         quickest_s = tasks * load.mean_attempt_s / max(1, load.slots)
         return self._parts.now() + quickest_s > load.deadline
 
-    def _tokens(self) -> int:
-        """Tokens that a child is expected to cost: as much per attempt as the costliest member."""
+    async def _price(self) -> Spend:
+        """What a child may cost: per attempt as many tokens as the costliest member, and as many
+        dollars as the attempts so far."""
         lineage, search = self._island.lineage, self._island.state.search
         scored = [lineage[m].fitness("search", search) for m in self._island.state.members]
-        costliest = max((fitness.tokens for fitness in scored if fitness), default=0.0)
-        return int(costliest * self._pace.attempts_per_child)
+        tokens = max((fitness.tokens for fitness in scored if fitness), default=0.0)
+        spent = (await self._peers.recorder.spend())["target"]
+        attempts = self._pace.attempts_per_child
+        return Spend(
+            attempts=attempts,
+            tokens=int(tokens * attempts),
+            dollars=spent.dollars / max(1, spent.attempts) * attempts,
+        )
 
     async def _begin_as_recorded(self, replay: Replay, number: int) -> None:
         closed = replay.closed(self.name)
-        if closed is not None and number > closed[0]:
+        if closed is not None and number > max(closed[0], replay.begun(self.name)):
             await self._close(closed[1])
             return
         applied = self._island.topology.moves
@@ -201,20 +234,40 @@ class Shell:
 
     # --- the child ------------------------------------------------------------------------------
 
+    async def _make_child(self, need: NeedChild) -> None:
+        """Have the mutator propose, unless search work is cut meanwhile."""
+        working = asyncio.ensure_future(self._propose(need))
+        stopping = asyncio.ensure_future(self._peers.dispatcher.stopped())
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        try:
+            if working.done():
+                await working
+            else:
+                await self._stopped(SearchStopped(await stopping))
+        except SearchStopped as stop:
+            await self._stopped(stop)
+        finally:
+            for task in (working, stopping):
+                task.cancel()
+            await asyncio.gather(working, stopping, return_exceptions=True)
+
     async def _propose(self, need: NeedChild) -> None:
         await self._note("mutating", need.candidate, " + ".join(need.parents))
         brief = await self._brief(need)
-        mutator = self._parts.mutator(self._island.state.mutator)
-        caller = self._parts.model_caller(self._island.state.mutator)
-        bench = Bench(self._peers, caller, f"mutator/{need.candidate}/{need.tries}")
+        spec = self._island.state.mutator
+        bench = Bench(
+            self._peers, self._parts.model_caller(spec), f"mutator/{need.candidate}/{need.tries}"
+        )
         try:
-            proposal = await mutator.propose(brief, bench)
-            await bench.keep()
+            proposal = await proposed_by(self._parts.mutator(spec), brief, bench)
             error = await self._preflight(brief, proposal)
+        except (ReplayMiss, ClusterError, RecordError, ConfigError):
+            raise
         except MiloError as failure:
-            await bench.keep()
             await self._record(self._island.sent_back(str(failure), bench.usage))
             return
+        finally:
+            await bench.keep()
         if error:
             await self._record(self._island.sent_back(error, proposal.usage))
             return
@@ -292,37 +345,15 @@ class Shell:
         }
 
 
-class Bench:
-    """What a mutator may do (`Workshop`): smoke tests, a sandboxed shell, its own model."""
+class MutatorFailed(MiloError):
+    """A mutator raised something that is no error of MILO's."""
 
-    def __init__(self, peers: Peers, caller: ModelCaller, scope: str) -> None:
-        self._peers = peers
-        self._caller = caller
-        self._scope = scope
-        self._exchanges: list[Exchange] = []
-        self.usage = Usage()
 
-    async def smoke(self, tree: FileTree) -> str:
-        """ "" if the tree is a valid harness whose smoke test passes, else the error."""
-        try:
-            harness = Harness.from_tree(tree, "the child")
-        except HarnessError as error:
-            return str(error)
-        return await self._peers.dispatcher.smoke(harness)
-
-    async def complete(self, messages: Sequence[Mapping[str, object]]) -> tuple[str, Usage]:
-        """One call to the mutator's model; its exchange is kept for the record."""
-        text, usage, exchanges = await self._caller(self._scope, messages)
-        self._exchanges.extend(exchanges)
-        self.usage = self.usage + usage
-        return text, usage
-
-    async def shell(self, tree: FileTree, command: str, timeout_s: float) -> tuple[Exit, FileTree]:
-        """A command in a sandboxed copy of the tree."""
-        return await self._peers.dispatcher.shell(tree, command, timeout_s)
-
-    async def keep(self) -> None:
-        """Put the session on record, so that a replay can answer it."""
-        if self._exchanges:
-            await self._peers.recorder.put_session(self._scope, self._exchanges)
-            self._exchanges = []
+async def proposed_by(mutator: Mutator, brief: Brief, bench: Bench) -> Proposal:
+    """The mutator's proposal; what a user's mutator raises becomes `MutatorFailed`."""
+    try:
+        return await mutator.propose(brief, bench)
+    except MiloError:
+        raise
+    except Exception as error:  # the boundary to the user's code: its fault is its child's
+        raise MutatorFailed(f"{mutator.name}: {type(error).__name__}: {error}") from error

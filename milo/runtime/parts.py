@@ -119,7 +119,11 @@ class Replay(Protocol):
         ...
 
     def closed(self, island: str) -> tuple[int, str] | None:
-        """The round at which an island was closed, and why."""
+        """The last round that an island finished before it was closed, and why it was."""
+        ...
+
+    def begun(self, island: str) -> int:
+        """The last round in which anything was decided on an island; -1 where nothing was."""
         ...
 
     def consultation(self, island: str, round_: int) -> Consultation | None:
@@ -328,6 +332,10 @@ class RecorderPort(Protocol):
         """Spent so far, by role."""
         ...
 
+    async def remaining(self) -> Mapping[str, float | None]:
+        """Neither spent nor promised, by limit; None where unlimited."""
+        ...
+
 
 class DispatcherPort(Protocol):
     """The one pool of slots over all hosts."""
@@ -354,6 +362,10 @@ class DispatcherPort(Protocol):
 
     async def set_deadline(self, deadline: float | None) -> None:
         """When search work will end, as far as can be told now."""
+        ...
+
+    async def stopped(self) -> str:
+        """Waits until search work is cut; why."""
         ...
 
     async def stop(self, reason: str, *, drain: bool = False) -> None:

@@ -17,7 +17,7 @@ from ray.exceptions import RayActorError, RayTaskError, WorkerCrashedError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from milo.core.attempt import AttemptKey
-from milo.core.errors import ClusterError
+from milo.core.errors import ClusterError, MiloError
 from milo.core.harness import Harness
 from milo.core.ports import AttemptResult, Exit
 from milo.core.task import Task
@@ -94,7 +94,12 @@ class RayHost:
     async def run(self, key: AttemptKey, harness: Harness, task: Task) -> AttemptResult:
         """One attempt."""
         references = (self._ref(key.harness, harness), self._ref(key.task_digest, task))
-        return cast(AttemptResult, await answer(self._actor.run.remote(key, *references)))
+        running = self._actor.run.remote(key, *references)
+        try:
+            return cast(AttemptResult, await answer(running))
+        except asyncio.CancelledError:
+            ray.cancel(running)  # the caller's cancellation alone would leave the attempt running
+            raise
 
     async def smoke(self, harness: Harness) -> str:
         """ "" or the error of the smoke test."""
@@ -137,6 +142,7 @@ class RayStage:
         self._recorder: Any = None
         self._dispatcher: Any = None
         self._warden: Warden | None = None
+        self._joining: dict[str, asyncio.Task[None]] = {}
 
     async def open(self) -> None:
         """Connect, check, and bring the actors up in order."""
@@ -200,19 +206,30 @@ class RayStage:
         """Give every living node a host, once the dispatcher has lost the one it had."""
         names = set(await answer(self._dispatcher.hosts.remote()))
         for node in living_nodes():
-            if node.name not in names:
-                try:
-                    _, host = await self._start_host(node)
-                except PeerLost:
-                    continue  # the node died meanwhile; the next tick looks again
-                slots = self._parts.plan.cluster.slots
-                await answer(self._dispatcher.add_host.remote(host, slots))
+            if node.name not in names and node.name not in self._joining:
+                self._joining[node.name] = asyncio.create_task(self._join(node))
+
+    async def _join(self, node: Node) -> None:
+        """Start a host beside the run; a node where it can't be had is left alone for good."""
+        try:
+            info, host = await self._start_host(node)
+        except PeerLost:
+            del self._joining[node.name]  # it died meanwhile; the next tick looks again
+            return
+        except MiloError:
+            return
+        if info.model == self.hosts[0].model:
+            slots = self._parts.plan.cluster.slots
+            await answer(self._dispatcher.add_host.remote(host, slots))
+            del self._joining[node.name]
 
     async def close(self) -> None:
         """Close hosts and recorder in order, kill what is left, stop Ray if we started it."""
         if not self._open:
             return
         self._open = False
+        for joining in self._joining.values():
+            joining.cancel()
         closing = [actor.close.remote() for actor in self._host_actors.values()]
         if self._recorder is not None:
             closing.append(self._recorder.close.remote())

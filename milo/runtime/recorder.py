@@ -205,6 +205,10 @@ class Recorder:
         """Spent so far, by role."""
         return dict(self._ledger.spent)
 
+    async def remaining(self) -> Mapping[str, float | None]:
+        """Neither spent nor promised, by limit."""
+        return self._ledger.remaining()
+
     async def close(self) -> None:
         """Flush and release the run directory."""
         self._records.close()

@@ -82,15 +82,16 @@ def estimate(
     Tokens, dollars and hours bind only where their rate per attempt is known (measured or
     assumed); reaching a limit ends the run anyway.
     """
-    if budget.rounds is not None and budget.rounds < 1:
-        raise ConfigError("budget.rounds", "at least 1", str(budget.rounds))
+    if budget.rounds is not None and budget.rounds < 0:
+        raise ConfigError("budget.rounds", "0 (no search) or more", str(budget.rounds))
     rates = {
         "attempts": 1.0,
         "tokens": tokens_per_attempt,
         "dollars": dollars_per_attempt,
         "hours": 1.0 / attempts_per_hour if attempts_per_hour else None,
     }
-    least = size.for_seeds + size.per_child + size.for_test
+    child = 0 if budget.rounds == 0 else size.per_child
+    least = size.for_seeds + child + size.for_test
     affordable = []
     for name, rate in rates.items():
         limit = getattr(budget, name)

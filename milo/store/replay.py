@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from milo.core.attempt import AttemptKey, Outcome
 from milo.core.errors import ReplayMiss
-from milo.core.events import Consulted, IslandClosed, MoveApplied
+from milo.core.events import CandidateProposed, Consulted, IslandClosed, MoveApplied
 from milo.core.evidence import Exchange
 from milo.core.moves import Consultation, Move
 from milo.store.reader import RunReader
 
 
 class Closing(NamedTuple):
-    """The round before which an island stopped, and why."""
+    """The last round that an island finished, and why it stopped."""
 
     round: int
     reason: str
@@ -28,6 +28,7 @@ class ReplaySource:
         self._run = RunReader(path)
         self._moves: dict[tuple[str, int], list[Move]] = {}
         self._closed: dict[str, Closing] = {}
+        self._begun: dict[str, int] = {}
         self._consultations: dict[tuple[str, int], Consultation] = {}
         self._scopes: dict[str, dict[str, str]] = {}
         for record in self._run.records():
@@ -60,6 +61,10 @@ class ReplaySource:
         """When and why the island stopped; None where it did not."""
         return self._closed.get(island)
 
+    def begun(self, island: str) -> int:
+        """The last round in which the island applied a move or proposed; -1 where it did not."""
+        return self._begun.get(island, -1)
+
     def consultation(self, island: str, round_: int) -> Consultation | None:
         """The orchestrator's answer for the island at its round, or None."""
         return self._consultations.get((island, round_))
@@ -70,7 +75,10 @@ class ReplaySource:
 
     def _fold(self, event: object) -> None:
         match event:
+            case CandidateProposed():
+                self._begun[event.island] = max(event.round, self.begun(event.island))
             case MoveApplied():
+                self._begun[event.island] = max(event.round, self.begun(event.island))
                 self._moves.setdefault((event.island, event.round), []).append(event.move)
             case IslandClosed():
                 self._closed[event.island] = Closing(event.round, event.reason)

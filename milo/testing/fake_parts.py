@@ -123,6 +123,11 @@ class MemoryReplay:
         state = self._population.topology.islands.get(island)
         return (state.round, state.closed) if state is not None and state.closed else None
 
+    def begun(self, island: str) -> int:
+        """The last round in which anything was decided on an island."""
+        applied = [r for where, r, _ in self._population.topology.moves if where == island]
+        return max((*applied, *(n.round for n in self._population.lineage.of_island(island)), -1))
+
     def consultation(self, island: str, round_: int) -> Consultation | None:
         """The recorded answer."""
         return self._population.consultation(island, round_)

@@ -12,7 +12,7 @@ import pytest
 from milo.agents.orchestrator import AgentOrchestrator
 from milo.agents.population import described
 from milo.core.attempt import Usage
-from milo.core.errors import MoveRefused
+from milo.core.errors import ModelError
 from milo.core.events import (
     CandidateJudged,
     CandidateProposed,
@@ -22,7 +22,16 @@ from milo.core.events import (
     Verdict,
 )
 from milo.core.fitness import TaskScore
-from milo.core.moves import Consultation, Curriculum, Diagnosis, Graft, Move, Reassign, Speciate
+from milo.core.moves import (
+    Consultation,
+    Curriculum,
+    Diagnosis,
+    Graft,
+    Move,
+    Reassign,
+    Refusal,
+    Speciate,
+)
 from milo.core.population import Population
 from milo.core.ports import PopulationView
 
@@ -85,9 +94,19 @@ class Rules:
         )
 
 
-def no_reassign(move: Move, view: PopulationView, island: str) -> None:
-    if isinstance(move, Reassign):
-        raise MoveRefused("it has that mutator")
+def no_reassign(
+    moves: Sequence[Move], view: PopulationView, island: str
+) -> tuple[tuple[Move, ...], tuple[Refusal, ...]]:
+    """Refuses reassignments, and whatever comes after two moves."""
+    accepted, refused = [], []
+    for move in moves:
+        if isinstance(move, Reassign):
+            refused.append(Refusal(move=move, reason="it has that mutator"))
+        elif len(accepted) == 2:
+            refused.append(Refusal(move=move, reason="at most 2 moves are made at once"))
+        else:
+            accepted.append(move)
+    return tuple(accepted), tuple(refused)
 
 
 def answer(*moves: Mapping[str, object], diagnosis: str = "exhausted lineage") -> str:
@@ -171,3 +190,14 @@ def test_the_population_is_described_in_words() -> None:
     text = described(population(), "i1")
     for words in ("Island i1 is stalled", "c2 (accuracy 1.000", "Best c2 solves: t1", "healthy"):
         assert words in text
+
+
+def test_a_provider_that_is_down_leaves_the_island_to_the_rules() -> None:
+    """One failed call must not end a run of three days."""
+
+    async def down(messages: object) -> tuple[str, Usage]:
+        raise ModelError("the provider is down")
+
+    orchestrator = AgentOrchestrator(down, no_reassign, Rules())
+    found = asyncio.run(orchestrator.consult(population(), "i1"))
+    assert "the provider is down" in found.words

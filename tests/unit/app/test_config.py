@@ -283,7 +283,7 @@ def test_the_ablations_add_one_part_each() -> None:
     a, b, c, d, e = (
         plan(f"strategy={name}", "mutators.model=openai/m", environ=KEY) for name in "abcde"
     )
-    assert a.agents.mutators == ("single_call",)
+    assert a.agents.mutators == ("single_call:openai/m",)
     assert b.agents.mutators == ("agent_loop:openai/m",)
     assert {x.key for x in differences(a, b)} == {"strategy.name", "agents.mutators"}
     assert b.strategy.selection.kind is SelectionKind.BEST and b.strategy.islands == 1

@@ -62,3 +62,11 @@ def test_a_budget_that_cannot_score_one_child_is_refused_by_name(budget, thing):
             attempts_per_hour=100.0,
         )
     assert caught.value.thing == thing
+
+
+def test_a_run_without_rounds_pays_for_no_child():
+    size = RunSize(seeds=3, islands=3, search=10, validation=10, test=10, k=1)
+    needed = size.for_seeds + size.for_test
+    assert estimate(size, Budget(rounds=0, attempts=needed)).rounds == 0
+    with pytest.raises(ConfigError):
+        estimate(size, Budget(rounds=1, attempts=needed))

@@ -1,0 +1,49 @@
+"""The bench: what a mutator may do besides editing (`Workshop`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from milo.core.attempt import Usage
+from milo.core.errors import HarnessError
+from milo.core.evidence import Exchange
+from milo.core.harness import Harness
+from milo.core.ports import Exit
+from milo.core.tree import FileTree
+from milo.runtime.parts import ModelCaller, Peers
+
+
+class Bench:
+    """What a mutator may do (`Workshop`): smoke tests, a sandboxed shell, its own model."""
+
+    def __init__(self, peers: Peers, caller: ModelCaller, scope: str) -> None:
+        self._peers = peers
+        self._caller = caller
+        self._scope = scope
+        self._exchanges: list[Exchange] = []
+        self.usage = Usage()
+
+    async def smoke(self, tree: FileTree) -> str:
+        """ "" if the tree is a valid harness whose smoke test passes, else the error."""
+        try:
+            harness = Harness.from_tree(tree, "the child")
+        except HarnessError as error:
+            return str(error)
+        return await self._peers.dispatcher.smoke(harness)
+
+    async def complete(self, messages: Sequence[Mapping[str, object]]) -> tuple[str, Usage]:
+        """One call to the mutator's model; its exchange is kept for the record."""
+        text, usage, exchanges = await self._caller(self._scope, messages)
+        self._exchanges.extend(exchanges)
+        self.usage = self.usage + usage
+        return text, usage
+
+    async def shell(self, tree: FileTree, command: str, timeout_s: float) -> tuple[Exit, FileTree]:
+        """A command in a sandboxed copy of the tree."""
+        return await self._peers.dispatcher.shell(tree, command, timeout_s)
+
+    async def keep(self) -> None:
+        """Put the session on record, so that a replay can answer it."""
+        if self._exchanges:
+            await self._peers.recorder.put_session(self._scope, self._exchanges)
+            self._exchanges = []
