@@ -12,6 +12,7 @@ import urllib.request
 from pathlib import Path
 
 PROMPT = "Reply with a bash script that does the task."
+END_OF_BLOCK = "\n```\n"
 
 
 def seconds_left() -> float:
@@ -21,7 +22,7 @@ def seconds_left() -> float:
 
 def ask(messages: list[dict[str, str]]) -> str:
     """One chat completion; the text of the reply."""
-    body = {"model": os.environ["MILO_MODEL"], "messages": messages}
+    body = {"model": os.environ["MILO_MODEL"], "messages": messages, "stop": [END_OF_BLOCK]}
     request = urllib.request.Request(
         os.environ["OPENAI_BASE_URL"].rstrip("/") + "/chat/completions",
         data=json.dumps(body).encode(),
@@ -36,7 +37,7 @@ def ask(messages: list[dict[str, str]]) -> str:
 
 def script_in(reply: str) -> str:
     """The first fenced block of a reply, or all of it where there is none."""
-    match = re.search(r"```\w*\n(.*?)```", reply, re.DOTALL)
+    match = re.search(r"```\w*\n(.*?)(?:```|$)", reply, re.DOTALL)
     return match.group(1) if match else reply
 
 

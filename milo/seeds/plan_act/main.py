@@ -10,13 +10,13 @@ from pathlib import Path
 
 from model import chat, seconds_left
 
-PLAN_PROMPT = "Write a short numbered plan for the task. Do not write code."
+PLAN_PROMPT = "Plan the task in at most three short lines. Do not write code."
 ACT_PROMPT = "Carry out the plan. Reply with a bash script in a fenced block."
 
 
 def script_in(reply: str) -> str:
     """All fenced blocks of a reply, one after the other."""
-    return "\n".join(re.findall(r"```\w*\n(.*?)```", reply, re.DOTALL))
+    return "\n".join(re.findall(r"```\w*\n(.*?)(?:```|$)", reply, re.DOTALL))
 
 
 def execute(script: str) -> None:

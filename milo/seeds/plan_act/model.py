@@ -7,6 +7,8 @@ import os
 import time
 import urllib.request
 
+END_OF_BLOCK = "\n```\n"
+
 
 def seconds_left() -> float:
     """Seconds until the deadline, at least one."""
@@ -18,7 +20,9 @@ def chat(system: str, user: str) -> str:
     messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
     request = urllib.request.Request(
         os.environ["OPENAI_BASE_URL"].rstrip("/") + "/chat/completions",
-        data=json.dumps({"model": os.environ["MILO_MODEL"], "messages": messages}).encode(),
+        data=json.dumps(
+            {"model": os.environ["MILO_MODEL"], "messages": messages, "stop": [END_OF_BLOCK]}
+        ).encode(),
         headers={
             "Content-Type": "application/json",
             "Authorization": "Bearer " + os.environ["OPENAI_API_KEY"],

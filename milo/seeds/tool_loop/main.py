@@ -15,7 +15,8 @@ SYSTEM = (
     "You work in a folder through a shell. Reply with one bash command in a fenced block, "
     "and you are shown its output. When the task is finished, reply with DONE."
 )
-MAX_STEPS = 4
+MAX_STEPS = 3
+END_OF_BLOCK = "\n```\n"
 OUTPUT_CHARS = 1000
 
 
@@ -26,7 +27,7 @@ def seconds_left() -> float:
 
 def complete(messages: list[dict[str, str]]) -> str:
     """One chat completion; the text of the reply."""
-    payload = {"model": os.environ["MILO_MODEL"], "messages": messages}
+    payload = {"model": os.environ["MILO_MODEL"], "messages": messages, "stop": [END_OF_BLOCK]}
     request = urllib.request.Request(
         os.environ["OPENAI_BASE_URL"].rstrip("/") + "/chat/completions",
         data=json.dumps(payload).encode(),
@@ -41,7 +42,7 @@ def complete(messages: list[dict[str, str]]) -> str:
 
 def command_in(reply: str) -> str:
     """The command in a reply: its first fenced block, or nothing."""
-    match = re.search(r"```(?:bash|sh)?\n(.*?)```", reply, re.DOTALL)
+    match = re.search(r"```(?:bash|sh)?\n(.*?)(?:```|$)", reply, re.DOTALL)
     return match.group(1).strip() if match else ""
 
 

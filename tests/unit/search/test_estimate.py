@@ -49,7 +49,7 @@ def test_the_tightest_limit_binds():
         (Budget(tokens=149_999), "budget.tokens"),
         (Budget(dollars=1.4), "budget.dollars"),
         (Budget(hours=1.4), "budget.hours"),
-        (Budget(rounds=0), "budget.rounds"),
+        (Budget(rounds=-1), "budget.rounds"),
     ],
 )
 def test_a_budget_that_cannot_score_one_child_is_refused_by_name(budget, thing):
