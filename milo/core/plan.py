@@ -157,7 +157,7 @@ class ClusterPlan:
 
     address: str = ""
     """A Ray cluster to join; empty starts one on this machine."""
-    slots: int = 4
+    slots: int = 8
     """Attempts at once on each container host."""
     sandbox: str = "auto"
     """``bubblewrap``, ``plain`` (weaker), or ``auto``: the strongest that works here."""

@@ -11,7 +11,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-PROMPT = "Reply with a bash script that does the task."
+PROMPT = "Reply with a short bash script that does the task and nothing else."
 END_OF_BLOCK = "\n```\n"
 
 

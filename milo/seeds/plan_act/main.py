@@ -10,8 +10,8 @@ from pathlib import Path
 
 from model import chat, seconds_left
 
-PLAN_PROMPT = "Plan the task in at most three short lines. Do not write code."
-ACT_PROMPT = "Carry out the plan. Reply with a bash script in a fenced block."
+PLAN_PROMPT = "Plan the task in one short sentence. Do not write code."
+ACT_PROMPT = "Carry out the plan. Reply with a short bash script and nothing else."
 
 
 def script_in(reply: str) -> str:

@@ -12,8 +12,8 @@ import urllib.request
 from pathlib import Path
 
 SYSTEM = (
-    "You work in a folder through a shell. Reply with one bash command in a fenced block, "
-    "and you are shown its output. When the task is finished, reply with DONE."
+    "You work in a folder through a shell. Reply with one short bash command in a fenced block "
+    "and nothing else, and you are shown its output. When the task is finished, reply with DONE."
 )
 MAX_STEPS = 3
 END_OF_BLOCK = "\n```\n"

@@ -40,13 +40,13 @@ def refusal(*words: str, environ: dict[str, str] = NO_KEY) -> ConfigError:
 
 
 def test_the_defaults_are_those_that_the_plan_documents() -> None:
-    small = replace(RunPlan().model, max_calls=4, max_output_tokens=200)
+    small = replace(RunPlan().model, max_calls=4, max_output_tokens=160, parallel=8)
     assert plan() == replace(RunPlan(), model=small)
 
 
 def test_the_quick_budget_sets_small_sets_that_a_word_still_overrides() -> None:
     found = plan("budget=quick", "suite.test=20", "strategy=best_of_n")
-    assert (found.budget, found.suite.search, found.suite.test) == (Budget(hours=0.2), 15, 20)
+    assert (found.budget, found.suite.search, found.suite.test) == (Budget(hours=0.2), 12, 20)
     assert found.strategy.name == "best_of_n"
     assert found.strategy.winner is WinnerRule.ACCURACY
 
