@@ -28,7 +28,7 @@ def block(search: str, replace_: str, path: str = "main.py") -> str:
     )
 
 
-LINE = 'PROMPT = "Reply with a bash script that does the task."'
+LINE = 'PROMPT = "Reply with a short bash script that does the task and nothing else."'
 
 
 def call(workshop: ScriptedWorkshop) -> Proposal:
