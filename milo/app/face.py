@@ -152,9 +152,11 @@ def _agents(face: Face, has_key: bool) -> AgentsPlan:
     if not hosted and face.model.name not in LOCAL_MODELS:
         hosted = face.model.name
     driven = has_key and bool(hosted)
-    default = f"agent_loop:{hosted}" if driven else "operators"
+    default = (f"agent_loop:{hosted}",) if driven else AgentsPlan().mutators
     pool = tuple(
-        default if name == "auto" else _with_model(name, hosted) for name in face.mutators.pool
+        entry
+        for name in face.mutators.pool
+        for entry in (default if name == "auto" else (_with_model(name, hosted),))
     )
     kind = face.orchestrator.kind
     if kind == "auto":

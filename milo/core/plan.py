@@ -143,7 +143,7 @@ class StrategyPlan:
 class AgentsPlan:
     """Who proposes and who orchestrates."""
 
-    mutators: tuple[str, ...] = ("operators",)
+    mutators: tuple[str, ...] = ("operators", "operators-context", "operators-prompt")
     """The pool, in the order in which islands get them; ``NAME`` or ``NAME:MODEL``."""
     orchestrator: str = "rules"
     """``rules``, or ``agent``."""

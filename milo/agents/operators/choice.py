@@ -20,6 +20,7 @@ PREFERRED = 3.0
 BOLD_BELOW = 0.8
 BOLDNESS = 0.9
 SHARPNESS = 1.5
+REWRITE_BELOW = 0.3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,7 +78,13 @@ def _edge_factor(edge: Edge, here: bool, alone: bool) -> float:
 
 def number_of_edits(signs: Signs, brief: Brief, rng: np.random.Generator) -> int:
     """One edit for a good parent, so that evolution can tell what helped; often a second where
-    most attempts fail, and up to three where edits of this parent were rejected before."""
+    most attempts fail, and up to three where edits of this parent were rejected before.
+
+    A parent that fails nearly everywhere is rewritten, by four to six edits at once: what it lacks
+    works only together (a program to act with needs the files shown, and its reply read right).
+    """
+    if signs.accuracy < REWRITE_BELOW:
+        return int(rng.integers(4, 7))
     here = brief.parents[0].candidate
     rejected = sum(
         edge.parent == here and edge.verdict is Verdict.REJECTED for edge in brief.snapshot

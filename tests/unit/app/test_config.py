@@ -40,7 +40,7 @@ def refusal(*words: str, environ: dict[str, str] = NO_KEY) -> ConfigError:
 
 
 def test_the_defaults_are_those_that_the_plan_documents() -> None:
-    small = replace(RunPlan().model, max_calls=4, max_output_tokens=160, parallel=8)
+    small = replace(RunPlan().model, max_calls=4, max_output_tokens=200, parallel=8)
     assert plan() == replace(RunPlan(), model=small)
 
 
@@ -236,7 +236,7 @@ def test_an_unknown_option_of_a_closed_group_is_refused_with_the_nearest() -> No
 
 def test_without_a_key_operators_propose_and_rules_orchestrate() -> None:
     agents = plan("model=openai/gpt-4o").agents
-    assert (agents.mutators, agents.orchestrator) == (("operators",), "rules")
+    assert (agents.mutators, agents.orchestrator) == (RunPlan().agents.mutators, "rules")
 
 
 def test_with_a_key_and_a_hosted_model_that_model_proposes_and_orchestrates() -> None:
@@ -247,7 +247,7 @@ def test_with_a_key_and_a_hosted_model_that_model_proposes_and_orchestrates() ->
 
 def test_with_a_key_alone_nothing_hosted_is_used() -> None:
     agents = plan(environ=KEY).agents
-    assert (agents.mutators, agents.orchestrator, agents.model) == (("operators",), "rules", "")
+    assert (agents.mutators, agents.orchestrator, agents.model) == (RunPlan().agents.mutators, "rules", "")
 
 
 def test_a_hosted_mutator_model_may_improve_an_embedded_target() -> None:
@@ -258,7 +258,7 @@ def test_a_hosted_mutator_model_may_improve_an_embedded_target() -> None:
 def test_what_the_user_names_wins_over_the_environment() -> None:
     words = ("model=openai/gpt-4o", "mutators=operators", "orchestrator=rules")
     agents = plan(*words, environ=KEY).agents
-    assert (agents.mutators, agents.orchestrator) == (("operators",), "rules")
+    assert (agents.mutators, agents.orchestrator) == (RunPlan().agents.mutators, "rules")
 
 
 def test_a_keys_value_is_never_in_the_plan() -> None:
