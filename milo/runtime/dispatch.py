@@ -76,7 +76,7 @@ class Dispatcher:
         self._durations = Durations()
         self._evaluations: dict[int, _Evaluation] = {}
         self._flying: dict[AttemptKey, _Flight] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], AttemptKey] = {}
         self._finished: list[tuple[AttemptResult, _Flight]] = []
         self._flushing = asyncio.Lock()
         self._doing: dict[str, Doing] = {}
@@ -104,7 +104,7 @@ class Dispatcher:
         Raises `SearchStopped` when search work is cut, and `ReplayMiss` where a replayed run asked
         for what was never recorded.
         """
-        if self._stopped and request.split != "test":
+        if self._stopped and not self._outlives_stop(request):
             raise SearchStopped(self._stopped)
         keys = [
             attempt_key(
@@ -148,8 +148,8 @@ class Dispatcher:
                 return
             seat.free -= 1
             task = asyncio.create_task(self._run(work, seat))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks[task] = work.key
+            task.add_done_callback(lambda done: self._tasks.pop(done, None))
 
     async def _run(self, work: Work, seat: _Seat) -> None:
         """One attempt on one slot; the slot is free again however it ends."""
@@ -277,19 +277,32 @@ class Dispatcher:
         self._deadline = deadline
 
     async def stop(self, reason: str, *, drain: bool = False) -> None:
-        """Cut search work: what waits is dropped, what runs is cancelled or (`drain`) awaited."""
+        """Cut search work: what waits is dropped, what runs is cancelled or (`drain`) awaited.
+
+        A spent limit (a reason that begins with ``limit:``) spares the validation of a child that
+        was already admitted: it was reserved with the child, and without it the child is lost.
+        """
         self._stopped = reason
         self._stopping.set()
         for work in self._queue.clear():
-            self._cut(work.key)
+            if self._outlives_stop(self._flying[work.key].request):
+                self._queue.push(work)
+            else:
+                self._cut(work.key)
         if drain:
             if self._tasks:
                 await asyncio.wait(set(self._tasks))
             return
-        for key in list(self._flying):
-            self._cut(key)
-        for task in list(self._tasks):
-            task.cancel()
+        for key, flight in list(self._flying.items()):
+            if not self._outlives_stop(flight.request):
+                self._cut(key)
+        for task, key in list(self._tasks.items()):
+            if key not in self._flying:
+                task.cancel()
+
+    def _outlives_stop(self, request: EvaluationRequest) -> bool:
+        limited = self._stopped.startswith("limit:")
+        return request.split == "test" or (limited and request.split == "validation")
 
     async def stopped(self) -> str:
         """Waits until search work is cut; why. For whoever works without slots."""

@@ -247,7 +247,11 @@ def test_with_a_key_and_a_hosted_model_that_model_proposes_and_orchestrates() ->
 
 def test_with_a_key_alone_nothing_hosted_is_used() -> None:
     agents = plan(environ=KEY).agents
-    assert (agents.mutators, agents.orchestrator, agents.model) == (RunPlan().agents.mutators, "rules", "")
+    assert (agents.mutators, agents.orchestrator, agents.model) == (
+        RunPlan().agents.mutators,
+        "rules",
+        "",
+    )
 
 
 def test_a_hosted_mutator_model_may_improve_an_embedded_target() -> None:

@@ -76,7 +76,7 @@ def request(split: str = "search", k: int = 2) -> EvaluationRequest:
         candidate="i1.0",
         harness=landscape_harness({"a": 1}),
         split=split,
-        tasks=SUITE.splits.search,
+        tasks=SUITE.splits.validation if split == "validation" else SUITE.splits.search,
         k=k,
     )
 
@@ -183,6 +183,26 @@ async def test_a_spent_limit_cuts_search_work_and_leaves_the_test(dispatcher: Di
     with pytest.raises(SearchStopped):
         await dispatcher.evaluate(request())
     assert not (await dispatcher.evaluate(request("test"))).missing
+
+
+async def test_a_spent_limit_spares_the_validation_of_an_admitted_child(
+    dispatcher: Dispatcher,
+) -> None:
+    """Cut there, the best child of a short run would be lost after it was paid for."""
+    go = asyncio.Event()
+
+    async def hold(key: AttemptKey) -> None:
+        await go.wait()
+
+    await dispatcher.add_host(ScriptedHost("one", hold), 2)
+    validating = asyncio.create_task(dispatcher.evaluate(request("validation")))
+    searching = asyncio.create_task(dispatcher.evaluate(request("search", k=3)))
+    await asyncio.sleep(0.01)
+    await dispatcher.stop("limit: the time is spent")
+    go.set()
+    with pytest.raises(SearchStopped):
+        await searching
+    assert not (await validating).missing
 
 
 async def test_draining_lets_running_attempts_end_and_records_them(
