@@ -285,7 +285,8 @@ class Dispatcher:
         self._stopped = reason
         self._stopping.set()
         for work in self._queue.clear():
-            if self._outlives_stop(self._flying[work.key].request):
+            flight = self._flying.get(work.key)
+            if flight is not None and self._outlives_stop(flight.request):
                 self._queue.push(work)
             else:
                 self._cut(work.key)
