@@ -35,6 +35,7 @@ from milo.agents.operators.surgery import record_runs as record
 CONTROL, PROMPT, FRUGAL = Emphasis.CONTROL, Emphasis.PROMPT, Emphasis.FRUGAL
 HIGH_TOKENS = 1500.0
 LONG_OUTPUT = 250.0
+VOTE_FROM, VOTE_TO = 0.3, 0.85
 
 
 def _costly(signs: Signs) -> bool:
@@ -47,6 +48,11 @@ def _calls_often(signs: Signs) -> bool:
 
 def _temperature_is_free(signs: Signs) -> bool:
     return "temperature" not in signs.pinned
+
+
+def _worth_voting(signs: Signs) -> bool:
+    """A majority is right only where single attempts often are; it costs three times as much."""
+    return _temperature_is_free(signs) and VOTE_FROM <= signs.accuracy <= VOTE_TO
 
 
 def _talkative(signs: Signs) -> bool:
@@ -158,7 +164,7 @@ CHECKING = (
         symptoms=(Symptom.UNSTABLE, Symptom.WRONG),
         hypothesis="Tasks that are solved now and then are solved more often by majority.",
         edit=chained(solving("majority", "(samples=3)"), spread),
-        condition=_temperature_is_free,
+        condition=_worth_voting,
     ),
     Operator(
         name="bound-runs",
