@@ -43,7 +43,7 @@ from milo.search.island import IslandSetup, SeedRef
 
 RUN_SHARD = "run"
 TICK_S = 0.5
-TEST_MARGIN = 1.25
+TEST_MARGIN = 1.1
 TEST_SHARE_UNKNOWN = 0.25
 TEST_SHARE_MOST = 0.5
 ATTEMPTS_TO_TELL = 30
