@@ -40,7 +40,7 @@ def refusal(*words: str, environ: dict[str, str] = NO_KEY) -> ConfigError:
 
 
 def test_the_defaults_are_those_that_the_plan_documents() -> None:
-    small = replace(RunPlan().model, max_calls=4, max_output_tokens=200, parallel=8)
+    small = replace(RunPlan().model, max_calls=4, max_output_tokens=160, parallel=8)
     assert plan() == replace(RunPlan(), model=small)
 
 
