@@ -25,11 +25,12 @@ from milo.core.harness import Harness
 from milo.core.plan import RunPlan
 from milo.core.task import Suite
 from milo.gateway.weights import built_in, cached, fetch
-from milo.runtime.driver import Driver, Ending, Seed, Watcher
+from milo.runtime.driver import Driver, Ending, Watcher
 from milo.runtime.finale import harnesses_tested
 from milo.runtime.parts import Doing as IslandDoing
 from milo.runtime.parts import Load
 from milo.runtime.ray_stage import RayStage
+from milo.runtime.seeding import Seed
 from milo.runtime.wallclock import WallClock
 from milo.search.estimate import RunSize, estimate
 from milo.store.codec import decode_plan, encode_plan

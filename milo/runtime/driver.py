@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from milo.core.attempt import Usage
 from milo.core.budget import Budget, Spend
-from milo.core.errors import ModelError
 from milo.core.events import (
     CandidateProposed,
     Change,
@@ -21,8 +20,6 @@ from milo.core.events import (
     RunResumed,
     RunStarted,
 )
-from milo.core.fitness import Fitness, fitness_on
-from milo.core.harness import Harness
 from milo.core.moves import Speciate
 from milo.core.plan import RunPlan
 from milo.core.population import Population
@@ -36,7 +33,8 @@ from milo.runtime.finale import (
 )
 from milo.runtime.founding import Ticket
 from milo.runtime.island_shell import Pace
-from milo.runtime.parts import EvaluationRequest, Load, Parts, PeerLost, SearchStopped
+from milo.runtime.parts import Load, Parts, PeerLost, SearchStopped
+from milo.runtime.seeding import Seed, order_by_fitness, recorded_order, smoke_seeds, start_name
 from milo.runtime.stage import Stage
 from milo.runtime.wallclock import WallClock
 from milo.search.island import IslandSetup, SeedRef
@@ -48,14 +46,6 @@ TEST_SHARE_UNKNOWN = 0.25
 TEST_SHARE_MOST = 0.5
 ATTEMPTS_TO_TELL = 30
 RESTARTS = 5
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Seed:
-    """A seed harness and the name that reports call it by."""
-
-    name: str
-    harness: Harness
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,7 +107,12 @@ class Driver:
     async def _begin(self) -> None:
         recorder = self._stage.peers.recorder
         await self._follow(0.0)
-        self._seeds = await self._ranked_seeds()
+        started = self._population.started is not None
+        if not started:
+            await smoke_seeds(self._stage.peers, self._seeds)
+        if self._seed_islands() < len(self._seeds):
+            rank = recorded_order if started else order_by_fitness
+            self._seeds = await rank(self._stage.peers, self._suite, self._seeds)
         self._epoch = await recorder.claim(RUN_SHARD)
         if self._population.started is None:
             await self._start()
@@ -125,39 +120,6 @@ class Driver:
             await self._append([RunResumed()])
         if self._population.winner is None:
             await recorder.reserve(TEST_PROMISE, Spend(attempts=self._test_attempts()))
-
-    async def _ranked_seeds(self) -> tuple[Seed, ...]:
-        """The seeds in the order in which islands get them.
-
-        Where there are fewer islands than seeds, the best on the search split come first (as
-        recorded, once the run has started); else the order is the user's.
-        """
-        if self._seed_islands() >= len(self._seeds):
-            return self._seeds
-        if self._population.started is not None:
-            by_digest = {seed.harness.digest: seed for seed in self._seeds}
-            numbered = [f"i{number}.0" for number in range(1, len(self._seeds) + 1)]
-            stored = [await self._stage.peers.recorder.get_harness(name) for name in numbered]
-            return tuple(by_digest[harness.digest] for harness in stored)
-        fitness = await asyncio.gather(*(self._fitness_of(seed) for seed in self._seeds))
-        order = sorted(range(len(fitness)), key=lambda i: (-fitness[i].accuracy, fitness[i].tokens))
-        return tuple(self._seeds[i] for i in order)
-
-    async def _fitness_of(self, seed: Seed) -> Fitness:
-        tasks = self._suite.splits.search
-        result = await self._stage.peers.dispatcher.evaluate(
-            EvaluationRequest(
-                island=RUN_SHARD,
-                candidate=seed.name,
-                harness=seed.harness,
-                split="search",
-                tasks=tasks,
-                k=self._suite.k,
-            )
-        )
-        if result.missing:
-            raise ModelError(f"seed {seed.name} has no valid attempt on {result.missing[0]}")
-        return fitness_on(result.scores, tasks)
 
     async def _start(self) -> None:
         splits = self._suite.splits
@@ -195,7 +157,7 @@ class Driver:
 
     def _references(self) -> tuple[SeedRef, ...]:
         return tuple(
-            SeedRef(candidate=f"i{number}.0", harness=seed.harness.digest)
+            SeedRef(candidate=start_name(number), harness=seed.harness.digest)
             for number, seed in enumerate(self._seeds, start=1)
         )
 

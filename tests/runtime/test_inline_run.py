@@ -9,12 +9,15 @@ import pytest
 
 from milo.core.attempt import Outcome, Status
 from milo.core.budget import Budget
+from milo.core.errors import HarnessError
 from milo.core.events import CandidateProposed, RunEnded, Verdict
+from milo.core.harness import Harness
 from milo.core.plan import AgentsPlan, ClusterPlan, RunPlan, StrategyPlan
 from milo.core.population import Population
 from milo.core.ports import AttemptJob, AttemptResult
-from milo.runtime.driver import Driver, Ending, Seed, Watcher
+from milo.runtime.driver import Driver, Ending, Watcher
 from milo.runtime.parts import HostParts
+from milo.runtime.seeding import Seed
 from milo.runtime.stage import InlineStage
 from milo.search.rules import RulesOrchestrator
 from milo.testing.fake_parts import FakeParts, MemoryReplay
@@ -169,3 +172,40 @@ async def test_a_finished_child_is_in_the_island_that_declared_it() -> None:
             assert record.shard == record.event.island
     lineage = Population.of(records.journal).lineage
     assert any(node.verdict is Verdict.ADMITTED for node in lineage)
+
+
+async def test_a_seed_that_cannot_start_is_refused_before_an_attempt_is_paid() -> None:
+    runner = LandscapeRunner()
+
+    async def broken(harness: Harness) -> str:
+        return "exit code 1: no module named nothing"
+
+    runner.smoke = broken  # type: ignore[method-assign]
+    records = MemoryRecords()
+    with pytest.raises(HarnessError, match="no module named nothing"):
+        await drive(parts_of(plan_of(), records, runner=runner))
+    assert not records.journal
+    assert not runner.ran
+
+
+async def test_one_island_starts_from_the_seed_that_is_best_on_the_search_split() -> None:
+    records = MemoryRecords()
+    plan = plan_of(rounds=1, strategy=StrategyPlan(islands=1, patience=2))
+    await drive(parts_of(plan, records))
+    lineage = Population.of(records.journal).lineage
+    search = landscape_suite(16, GENES).splits.search
+    fitness = {
+        genes.harness.digest: records_fitness(records, genes.harness.digest, search)
+        for genes in seeds()
+    }
+    assert lineage["i1.0"].harness == max(fitness, key=lambda digest: fitness[digest])
+
+
+def records_fitness(records: MemoryRecords, digest: str, tasks: tuple[str, ...]) -> float:
+    """Mean reward of a harness on tasks, from the attempts on record."""
+    rewards = [
+        o.reward or 0.0
+        for o in records.outcomes.values()
+        if o.key.harness == digest and o.key.task in tasks
+    ]
+    return sum(rewards) / len(rewards)

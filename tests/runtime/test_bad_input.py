@@ -1,0 +1,108 @@
+"""Bad input is refused before anything is spent: the thing, what was expected, what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from words import milo, serving, words_for, write_suite
+
+from milo.testing.scripted_model import ScriptedServer
+
+pytestmark = pytest.mark.timeout(180)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ScriptedServer]:
+    with serving() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_suite(tmp_path_factory.mktemp("suite"))
+
+
+def seed(folder: Path, manifest: str, main: str = "") -> Path:
+    """A harness directory."""
+    folder.mkdir()
+    (folder / "harness.toml").write_text(manifest)
+    (folder / "main.py").write_text(main)
+    return folder
+
+
+def refused(words: list[str], cwd: Path, server: ScriptedServer) -> str:
+    """What a refused command says; it leaves no run and calls no model."""
+    calls = server.tally.calls
+    done = milo(words, cwd)
+    assert done.returncode in (1, 2), done.stdout
+    assert done.stderr.startswith("error: ")
+    assert "Traceback" not in done.stderr
+    assert not (cwd / "run").exists()
+    assert server.tally.calls <= calls + 1, "only the check whether the model answers may call it"
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["budget.attempts=20"], "budget.attempts"),
+        (["budget.rounds=1", "strategy.patiense=2"], "strategy.patience"),
+        (["budget.rounds=1", "suite.test=99"], "test"),
+        (["budget.rounds=1", "cluster.slots=0"], "cluster.slots"),
+        (["budget.rounds=1", "seeds=nowhere"], "nowhere"),
+        ([], "budget"),
+    ],
+)
+def test_a_wrong_word_is_refused(
+    words: list[str], said: str, server: ScriptedServer, suite: Path, tmp_path: Path
+) -> None:
+    assert said in refused(words_for(server, suite, "run", *words), tmp_path, server)
+
+
+def test_a_missing_entry_point_is_named(
+    server: ScriptedServer, suite: Path, tmp_path: Path
+) -> None:
+    folder = seed(tmp_path / "mine", 'name = "mine"\nentry = "python3 gone.py"\n')
+    words = words_for(server, suite, "run", "budget.rounds=1", f"seeds={folder}")
+    said = refused(words, tmp_path, server)
+    assert "gone.py" in said and "entry" in said
+
+
+def test_a_missing_manifest_is_named(server: ScriptedServer, suite: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    words = words_for(server, suite, "run", "budget.rounds=1", f"seeds={tmp_path / 'mine'}")
+    assert "harness.toml" in refused(words, tmp_path, server)
+
+
+def test_a_harness_that_cannot_start_is_refused(
+    server: ScriptedServer, suite: Path, tmp_path: Path
+) -> None:
+    manifest = 'name = "mine"\nentry = "python3 main.py"\nsmoke = "python3 main.py"\n'
+    folder = seed(tmp_path / "mine", manifest, "import a_module_that_is_nowhere\n")
+    words = words_for(server, suite, "run", "budget.rounds=1", f"seeds={folder}")
+    assert "a_module_that_is_nowhere" in refused(words, tmp_path, server)
+
+
+def test_a_broken_task_is_named_with_its_file(server: ScriptedServer, tmp_path: Path) -> None:
+    suite = write_suite(tmp_path / "suite", 18)
+    (suite / "word-003" / "instruction.md").unlink()
+    said = refused(words_for(server, suite, "run", "budget.rounds=1"), tmp_path, server)
+    assert "word-003" in said and "instruction.md" in said
+
+
+def test_a_model_that_cannot_be_reached_is_refused(
+    server: ScriptedServer, suite: Path, tmp_path: Path
+) -> None:
+    words = words_for(
+        server, suite, "run", "budget.rounds=1", "model.base_url=http://127.0.0.1:9/v1"
+    )
+    assert "127.0.0.1:9" in refused(words, tmp_path, server)
+
+
+def test_a_cluster_that_is_not_there_is_refused(
+    server: ScriptedServer, suite: Path, tmp_path: Path
+) -> None:
+    words = words_for(server, suite, "run", "budget.rounds=1", "cluster.address=127.0.0.1:9")
+    assert "127.0.0.1:9" in refused(words, tmp_path, server)
