@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from milo.core.errors import ClusterError
 from milo.core.plan import ClusterPlan
 
 HOST_CPUS = 0.1
+REACH_S = 5.0
 OBJECT_STORE_BYTES = 128 * 1024 * 1024
 SYSTEM = {
     # Attempts are timed: they must not yield to whatever else the machine does.
@@ -47,6 +49,7 @@ def connect(plan: ClusterPlan) -> bool:
         "configure_logging": True,
     }
     if plan.address:
+        check_reachable(plan.address)
         settings["address"] = plan.address
     else:
         settings |= {
@@ -62,6 +65,17 @@ def connect(plan: ClusterPlan) -> bool:
         where = plan.address or "this machine"
         raise ClusterError(f"cluster.address: no Ray cluster at {where}: {error}") from error
     return not plan.address
+
+
+def check_reachable(address: str) -> None:
+    """Refuse an address where nothing listens at once: Ray itself would wait for minutes."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if not host or not port.isdigit():
+        return  # "auto" and the like, which Ray resolves
+    try:
+        socket.create_connection((host, int(port)), REACH_S).close()
+    except OSError as error:
+        raise ClusterError(f"cluster.address: no Ray cluster at {address}: {error}") from error
 
 
 def living_nodes() -> tuple[Node, ...]:

@@ -38,7 +38,7 @@ def refused(words: list[str], cwd: Path, server: ScriptedServer) -> str:
     done = milo(words, cwd)
     assert done.returncode in (1, 2), done.stdout
     assert done.stderr.startswith("error: ")
-    assert "Traceback" not in done.stderr
+    assert not any(line.startswith("Traceback") for line in done.stderr.splitlines())
     assert not (cwd / "run").exists()
     assert server.tally.calls <= calls + 1, "only the check whether the model answers may call it"
     return done.stderr
