@@ -36,6 +36,7 @@ def main(kills: int) -> None:
         assert first.returncode == 0, first.stdout + first.stderr
         calls, total = server.tally.calls, attempts_in(folder / "one")
         words = words_for(server, suite, "again", "budget.rounds=4", "seed=9", "replay=one")
+        killed = 0
         for kill in range(kills):
             run = folder / "again"
             command = ["resume", "again"] if run.exists() else words
@@ -45,11 +46,12 @@ def main(kills: int) -> None:
                 if process.poll() is not None:
                     print(f"ended by itself before kill {kill + 1}")
                     break
+                killed += 1
         last = milo(["resume", "again"], folder)
         assert last.returncode == 0, last.stdout + last.stderr
         same = lineage_of(folder / "again") == lineage_of(folder / "one")
         print(
-            f"{kill + 1} kills; {total} attempts recorded, {attempts_in(folder / 'again')} replayed"
+            f"{killed} kills; {total} attempts recorded, {attempts_in(folder / 'again')} replayed"
         )
         print(f"lineage identical: {same}; model calls in the replay: {server.tally.calls - calls}")
         assert same and attempts_in(folder / "again") == total and server.tally.calls == calls
