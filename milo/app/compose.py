@@ -6,6 +6,7 @@ and reads its own environment for provider keys.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import os
 import shutil
@@ -91,7 +92,7 @@ class AppParts:
         sandbox = choose(self.plan.cluster.sandbox)
         for task in self.suite().tasks.values():
             check_needs(task, sandbox)
-        owner = f"{self.path.name}-{name}"
+        owner = self._owner()
         await sandbox.reap(owner)
         scratch = Path(tempfile.mkdtemp(prefix="milo-gateway-"))
         line = self._target_line(scratch)
@@ -117,6 +118,10 @@ class AppParts:
             shell=SandboxShell(sandbox, owner),
             close=close,
         )
+
+    def _owner(self) -> str:
+        """What this run leaves on this machine is labelled with; the same at every resume."""
+        return f"{self.path.name}-{hashlib.sha256(str(self.path).encode()).hexdigest()[:8]}"
 
     def _caps(self) -> Caps:
         model = self.plan.model

@@ -8,6 +8,9 @@ until the environment is closed. When the sandbox's init dies the kernel kills a
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +24,7 @@ from milo.rollout.folder import Folder
 from milo.rollout.forward import Relay, reachable_by_all
 from milo.rollout.netdoor import NetDoor
 from milo.rollout.process import Child
-from milo.rollout.scratch import TreeShelf, reap_folders
+from milo.rollout.scratch import TreeShelf, owner_label, reap_folders
 from milo.rollout.status import StatusPipe
 from milo.rollout.system import Python, etc_arguments, etc_tree, system_arguments
 from milo.rollout.watch import until_end
@@ -97,10 +100,24 @@ class BubblewrapSandbox:
         return environment
 
     async def reap(self, owner: str) -> int:
-        """Remove what a dead owner left; its processes died with it."""
+        """Remove what a dead owner left; most of its processes died with it."""
         groups = self._host.cgroups
-        count = await asyncio.to_thread(groups.reap, owner) if groups else 0
+        count = await asyncio.to_thread(end_orphans, self._host.root, owner)
+        count += await asyncio.to_thread(groups.reap, owner) if groups else 0
         return count + await asyncio.to_thread(reap_folders, self._host.root, owner)
+
+
+def end_orphans(root: Path, owner: str) -> int:
+    """Kill sandboxes of the owner whose starter was killed before it could bind them to itself."""
+    mark = f"{root}/milo-{owner_label(owner)}.".encode()
+    ended = 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            command = (folder / "cmdline").read_bytes()
+            if command.partition(b"\0")[0].endswith(b"bwrap") and mark in command:
+                os.kill(int(folder.name), signal.SIGKILL)
+                ended += 1
+    return ended
 
 
 class BubblewrapEnvironment:
