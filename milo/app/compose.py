@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from platformdirs import user_cache_path
 
-from milo.app.checks import LOCAL_MODELS
+from milo.app.checks import LOCAL_MODELS, OWN_MUTATOR
 from milo.app.face import provider_keys
 from milo.app.model_caller import SessionCaller
 from milo.app.sandbox_shell import SandboxShell
@@ -46,8 +46,6 @@ from milo.search.rules import RulesOrchestrator
 from milo.store.replay import ReplaySource
 from milo.store.run_store import RunStore
 from milo.suites.suite import load_suite
-
-OWN_MUTATOR = "python:"
 
 
 class SystemClock:
@@ -175,7 +173,7 @@ class AppParts:
         """A mutator of the pool, or the user's own (``python:MODULE:NAME``)."""
         from milo.agents.pool import make_mutator
 
-        return own_mutator(name) if name.startswith(OWN_MUTATOR) else make_mutator(name)
+        return own_mutator(name) if name.startswith(f"{OWN_MUTATOR}:") else make_mutator(name)
 
     def model_caller(self, mutator: str) -> ModelCaller:
         """The model that a mutator spec ``NAME:MODEL`` names, or the run's agent model."""
@@ -225,7 +223,7 @@ def own_mutator(spec: str) -> Mutator:
 
     `NAME` is a class or function without arguments that gives a `core.ports.Mutator`.
     """
-    module, _, attribute = spec.removeprefix(OWN_MUTATOR).partition(":")
+    module, _, attribute = spec.removeprefix(f"{OWN_MUTATOR}:").partition(":")
     try:
         mutator: Mutator = getattr(importlib.import_module(module), attribute)()
     except (ImportError, AttributeError, TypeError, ValueError) as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 from milo.core.attempt import Usage
 from milo.core.errors import BudgetExceeded
@@ -126,16 +126,3 @@ class Ledger:
             else getattr(self.budget, limit) - getattr(used, limit)
             for limit in ("attempts", "tokens", "dollars")
         }
-
-    def with_budget(self, budget: Budget) -> Ledger:
-        """The same spending under another budget (a resume that allows more)."""
-        other = Ledger(budget)
-        other.spent, other.reserved = dict(self.spent), dict(self.reserved)
-        return other
-
-
-def without_reservations(ledger: Ledger) -> Ledger:
-    """What a restart keeps: what was spent. Promises of dead actors are gone."""
-    fresh = Ledger(replace(ledger.budget))
-    fresh.spent = dict(ledger.spent)
-    return fresh

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from milo.core.attempt import Usage
@@ -110,10 +110,6 @@ class Lineage:
     def of_island(self, island: str) -> tuple[Node, ...]:
         """Candidates that this island made, in order."""
         return tuple(node for node in self._nodes.values() if node.island == island)
-
-    def with_verdict(self, candidates: Iterable[str], *verdicts: Verdict) -> tuple[Node, ...]:
-        """Those of the candidates whose verdict is one of the given ones."""
-        return tuple(self._nodes[c] for c in candidates if self._nodes[c].verdict in verdicts)
 
     def _propose(self, event: CandidateProposed) -> None:
         if event.candidate in self._nodes:

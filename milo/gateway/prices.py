@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from milo.core.attempt import Usage
 
@@ -20,9 +18,6 @@ class Price:
 
 
 FREE = Price()
-
-PRICES: Mapping[str, Price] = MappingProxyType({"local": FREE, "local-small": FREE})
-"""Models that MILO serves itself. A provider's prices come from litellm's map as installed."""
 
 
 def dollars(usage: Usage, price: Price | None) -> float | None:

@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from milo.core.budget import ROLES, Budget, Ledger, Spend, without_reservations
+from milo.core.budget import ROLES, Budget, Ledger, Spend
 from milo.core.errors import BudgetExceeded
 
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -49,7 +49,10 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        self.ledger = without_reservations(self.ledger)
+        spent = self.ledger.spent
+        self.ledger = Ledger(self.ledger.budget)
+        for role, amount in spent.items():
+            self.ledger.settle("", role, amount)
 
     @invariant()
     def never_more_than_the_budget(self) -> None:
