@@ -18,7 +18,7 @@ from milo.core.evidence import Brief, Exchange, Proposal, Trace
 from milo.core.harness import Harness
 from milo.core.lineage import Lineage
 from milo.core.moves import Consultation
-from milo.core.task import Limits, Task
+from milo.core.task import Limits, Setting, Task
 from milo.core.topology import Topology
 from milo.core.tree import FileTree
 
@@ -66,6 +66,8 @@ class EnvironmentSpec:
 
     `gateway_socket` is a unix socket of the host that appears as 127.0.0.1:`gateway_port` inside.
     `owner` labels everything that the environment leaves on its host, for the reaper.
+    Commands start in `setting.workdir`, which is where the workspace lies: without an image it
+    holds the workspace tree, with one what the image has there.
     """
 
     workspace: FileTree
@@ -74,6 +76,7 @@ class EnvironmentSpec:
     owner: str
     gateway_socket: Path | None = None
     gateway_port: int = 8765
+    setting: Setting = field(default_factory=Setting)
 
 
 class Environment(Protocol):
@@ -102,7 +105,8 @@ class Environment(Protocol):
         ...
 
     async def mount(self, path: str, tree: FileTree) -> None:
-        """Add read-only files at an absolute path, visible to later commands."""
+        """Put read-only files at an absolute path, visible to later commands, in place of whatever
+        was mounted there before."""
         ...
 
     async def close(self) -> None:

@@ -1,10 +1,14 @@
-"""A task: an instruction, the folder it starts in, and a verifier that judges the folder left."""
+"""A task: an instruction, the folder it starts in, and a verifier that judges the folder left.
+
+What is more than a folder and a script stands apart: `Setting` is the place where the task takes
+place, `Judging` how it is judged, `Step` one part of a task that is set part by part.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 
 from milo.core.errors import TaskError
@@ -32,6 +36,102 @@ class Limits:
     network: Network = Network.NONE
 
 
+WORKSPACE = "/workspace"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Image:
+    """The container image that a task starts in: pulled by `reference`, or built from `context`.
+
+    The context holds the file `dockerfile`. A reference beside a context is a prebuilt copy.
+    """
+
+    reference: str = ""
+    context: FileTree = field(default_factory=FileTree)
+    dockerfile: str = "Dockerfile"
+    build_timeout_s: float = 600.0
+
+    @property
+    def digest(self) -> str:
+        """Content hash (hex): equal images are built or pulled once."""
+        parts = (self.reference, self.context.digest, self.dockerfile)
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Healthcheck:
+    """A shell command that must exit 0 before the harness starts; container engines' own rules.
+
+    Failures within the first `start_period_s` seconds do not count; `retries` in a row afterwards
+    make the environment unusable.
+    """
+
+    command: str
+    interval_s: float = 5.0
+    timeout_s: float = 30.0
+    start_period_s: float = 0.0
+    start_interval_s: float = 5.0
+    retries: int = 3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Setting:
+    """Where a task takes place. `workdir` is the absolute folder in which commands start.
+
+    Without an image the workspace is all there is; `hosts` may be reached where the network is
+    an allowlist; `gpus` are wanted of one of `gpu_types` (any, where it is empty).
+    """
+
+    image: Image | None = None
+    workdir: str = WORKSPACE
+    hosts: tuple[str, ...] = ()
+    gpus: int = 0
+    gpu_types: tuple[str, ...] = ()
+    healthcheck: Healthcheck | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Judging:
+    """How a task is judged beyond its tests: variables of the verifier, and where it runs.
+
+    A `separate` verifier runs in a fresh setting (`setting`, or the task's own start), which is
+    given `artifacts`, files and folders by absolute path, and whatever lay in /logs/artifacts.
+    """
+
+    env: Mapping[str, str] = field(default_factory=dict)
+    solution_env: Mapping[str, str] = field(default_factory=dict)
+    separate: bool = False
+    setting: Setting | None = None
+    artifacts: tuple[str, ...] = ()
+
+
+class StepReward(StrEnum):
+    """How a task in steps is rewarded: by the mean over the steps done, or by the last of them."""
+
+    MEAN = "mean"
+    FINAL = "final"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Step:
+    """One part of a task: what is added to the workspace, asked, and judged before the next.
+
+    `files` are copied into the workspace; a ``setup.sh`` among them is run. A reward below any of
+    `min_reward` (by reward key) ends the task.
+    """
+
+    name: str
+    instruction: str
+    files: FileTree = field(default_factory=FileTree)
+    tests: FileTree = field(default_factory=FileTree)
+    solution: FileTree = field(default_factory=FileTree)
+    agent_timeout_s: float = 120.0
+    verifier_timeout_s: float = 600.0
+    verifier_env: Mapping[str, str] = field(default_factory=dict)
+    min_reward: Mapping[str, float] = field(default_factory=dict)
+    healthcheck: Healthcheck | None = None
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Task:
     """One task of a suite.
@@ -39,7 +139,8 @@ class Task:
     `workspace` is what the environment starts with; `tests` enters only after the agent phase
     has ended; `solution` is the reference, run by `suite check` only. `needs` names sandbox
     capabilities (for instance ``"image-build"``) without which the task is refused. A task whose
-    reward comes in steps declares `resolved_at`, the reward that counts as a full solve.
+    reward comes in steps declares `resolved_at`, the reward that counts as a full solve. A task
+    with `steps` has no tests or solution of its own, and its instruction is all of theirs.
     """
 
     id: str
@@ -52,10 +153,22 @@ class Task:
     limits: Limits = field(default_factory=Limits)
     needs: frozenset[str] = frozenset()
     resolved_at: float = 1.0
+    setting: Setting = field(default_factory=Setting)
+    judging: Judging = field(default_factory=Judging)
+    steps: tuple[Step, ...] = ()
+    step_reward: StepReward = StepReward.MEAN
+
+    @property
+    def has_solution(self) -> bool:
+        """Whether there is a reference solution to all of it."""
+        return all(step.solution for step in self.steps) if self.steps else bool(self.solution)
 
     @property
     def digest(self) -> str:
-        """Content hash over everything that can change an outcome."""
+        """Content hash over everything that can change an outcome.
+
+        What a plain task leaves at its default is left out, so that its hash stays what it was.
+        """
         parts = (
             self.instruction,
             self.workspace.digest,
@@ -63,8 +176,24 @@ class Task:
             repr(sorted(self.env.items())),
             repr(self.limits),
             repr(self.resolved_at),
+            *(_words(part) for part in (self.setting, self.judging) if part != type(part)()),
+            *(_words(part) for part in (*self.steps, self.step_reward) if self.steps),
         )
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _words(part: object) -> str:
+    """A value in words that name every file by its content; solutions change no outcome."""
+    if isinstance(part, FileTree):
+        return part.digest
+    if isinstance(part, Mapping):
+        return repr(sorted(part.items()))
+    if isinstance(part, tuple):
+        return repr([_words(item) for item in part])
+    if not is_dataclass(part):
+        return repr(part)
+    names = [f.name for f in fields(part) if f.name not in ("solution", "solution_env")]
+    return repr([type(part).__name__, *(_words(getattr(part, name)) for name in names)])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,12 +223,16 @@ class Splits:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Suite:
-    """A named set of tasks with fixed splits and a default number of attempts per task."""
+    """A named set of tasks with fixed splits and a default number of attempts per task.
+
+    `left_out` says of each task that was found and not taken why it was not.
+    """
 
     name: str
     tasks: Mapping[str, Task]
     splits: Splits
     k: int = 3
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse splits that name unknown tasks."""
