@@ -28,6 +28,7 @@ ROOMS: dict[str, set[str]] = {
     "suites": {"core"},
     "store": {"core"},
     "runtime": {"core", "search"},
+    "protocols": {"core", "store"},
     "views": {"core", "store"},
     "testing": {"core"},
     "seeds": set(),

@@ -1,0 +1,1 @@
+"""How search methods are compared: formulas, leaderboards and benchmark protocols (SPEC §7)."""
