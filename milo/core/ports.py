@@ -252,7 +252,13 @@ class Upstream(Protocol):
 
 
 class Workshop(Protocol):
-    """What a mutator may do besides editing: run the smoke test, and call a model."""
+    """What a mutator may do besides editing: run the smoke test, and call a model.
+
+    `usage` is what this proposal has spent so far; `complete` adds to it, and so does a mutator
+    that reaches its model by another way, before it raises.
+    """
+
+    usage: Usage
 
     async def smoke(self, tree: FileTree) -> str:
         """ "" if the tree is a valid harness whose smoke test passes, else the error."""

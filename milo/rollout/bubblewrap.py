@@ -252,7 +252,7 @@ class BubblewrapEnvironment:
         join_files = self._cgroup.join_files if self._cgroup else ()
         gateway = command.gateway and self._socket is not None and door is None
         return [
-            *limited(limits, join_files=join_files, address_space=self._cgroup is None),
+            *limited(limits, join_files=join_files, address_space=self._limits_addresses),
             *host.prefix,
             *NAMESPACES,
             *("--json-status-fd", str(status.write_fd)),
@@ -273,6 +273,8 @@ class BubblewrapEnvironment:
         arguments += ["--remount-ro", "/dev", "--size", size, "--tmpfs", "/tmp"]
         arguments += ["--bind", str(self._folder.workspace), PLACES["MILO_WORKSPACE"]]
         arguments += ["--bind", str(self._folder.logs), PLACES["MILO_LOGS"]]
+        for shared in self._spec.folders:
+            arguments += ["--ro-bind", str(shared), str(shared)]
         for path, folder in self._shown.items():
             if path != "/etc":
                 arguments += ["--ro-bind", str(folder), path]
@@ -281,6 +283,10 @@ class BubblewrapEnvironment:
         if gateway:
             arguments += ["--ro-bind", str(self._socket), SOCKET]
         return [*arguments, "--remount-ro", "/", "--chdir", PLACES["MILO_WORKSPACE"]]
+
+    @property
+    def _limits_addresses(self) -> bool:
+        return self._cgroup is None and self._spec.limits_addresses
 
     def _variables(self, command: Command) -> list[str]:
         fixed = {

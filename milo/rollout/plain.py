@@ -162,7 +162,8 @@ class PlainEnvironment:
 
     def _argv(self, command: Command) -> list[str]:
         argv = [self._translated(a) for a in absolute_argv(command, self._mounts)]
-        return [*self._host.prefix, *limited(self._spec.limits, address_space=True), *argv]
+        limits = limited(self._spec.limits, address_space=self._spec.limits_addresses)
+        return [*self._host.prefix, *limits, *argv]
 
     def _variables(self, command: Command) -> dict[str, str]:
         given = {name: self._translated(value) for name, value in command.env.items()}
