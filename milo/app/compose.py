@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from platformdirs import user_cache_path
 from milo.app.checks import LOCAL_MODELS, OWN_MUTATOR
 from milo.app.face import provider_keys
 from milo.app.model_caller import SessionCaller
+from milo.app.pricing import target_price
 from milo.app.sandbox_shell import SandboxShell
 from milo.core.attempt import Usage
 from milo.core.errors import ConfigError
@@ -35,6 +36,7 @@ from milo.gateway.litellm_upstream import LitellmUpstream
 from milo.gateway.llama_server import EmbeddedServer, ServerSettings
 from milo.gateway.local_upstream import LocalUpstream
 from milo.gateway.pins import SAMPLING_OF_LLAMA, Pins, model_label
+from milo.gateway.price_book import PriceBook
 from milo.gateway.proxy import Gateway
 from milo.gateway.replay_upstream import ReplayUpstream
 from milo.gateway.weights import built_in, cached, fetch
@@ -70,12 +72,13 @@ def weights_cache() -> Path:
 class AppParts:
     """Implements the runtime's `Parts` for the adapters that come with MILO.
 
-    `path` is the absolute run directory. Every call builds anew, except the suite and the
-    recording, which are read once per process.
+    `path` is the absolute run directory, `prices` the run's own price book. Every call builds
+    anew, except the suite and the recording, which are read once per process.
     """
 
     plan: RunPlan
     path: Path
+    prices: PriceBook = field(default_factory=PriceBook)
 
     def suite(self) -> Suite:
         """The tasks and their splits."""
@@ -143,6 +146,7 @@ class AppParts:
             ),
             rng=np.random.default_rng(self.plan.seed),
             secrets=tuple(provider_secrets().values()),
+            price=target_price(self.plan, self.prices),
         )
 
     def _replayed(self) -> Upstream | None:
@@ -158,10 +162,11 @@ class AppParts:
             label = model_label(model.name, temperature=model.temperature)
             wire = model.name.rpartition("/")[2]
             key = provider_secrets().get("OPENAI_API_KEY", "")
-            return HttpUpstream(model.base_url, label, wire_model=wire, api_key=key)
+            price = target_price(self.plan, self.prices)
+            return HttpUpstream(model.base_url, label, wire_model=wire, api_key=key, price=price)
         if model.name not in LOCAL_MODELS:
             label = model_label(model.name, temperature=model.temperature)
-            return LitellmUpstream(model.name, label)
+            return LitellmUpstream(model.name, label, price=self.prices.price(model.name))
         path, digest = local_weights(self.plan)
         settings = ServerSettings(
             context=model.context, parallel=model.parallel, threads=model.threads
@@ -185,7 +190,7 @@ class AppParts:
             raise ConfigError("mutators.model", f"a litellm model for {mutator}", "none")
         recording = self.replay()
         upstream: Upstream = (
-            LitellmUpstream(name, name)
+            LitellmUpstream(name, name, price=self.prices.price(name))
             if recording is None
             else ReplayUpstream(name, recording.exchanges)
         )
@@ -194,6 +199,7 @@ class AppParts:
             pins=Pins(model=name),
             rng=np.random.default_rng(self.plan.seed),
             secrets=tuple(provider_secrets().values()),
+            price=self.prices.price(name),
         )
 
     def orchestrator(self, caller: ModelCaller) -> Orchestrator:

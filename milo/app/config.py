@@ -234,7 +234,7 @@ def _not_an_option(one: Assignment, options: tuple[str, ...], more: str = "") ->
 def _absolute(face: Face, cwd: Path) -> Face:
     """The face with the paths that a later resume may read from elsewhere made absolute."""
     data = flat(face)
-    for key in ("suite.path", "model.path"):
+    for key in ("suite.path", "model.path", "model.prices"):
         if data[key]:
             data[key] = str((cwd / Path(data[key]).expanduser()).resolve())
     if data["replay"] and (cwd / data["replay"]).exists():  # else it is a run's name

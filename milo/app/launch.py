@@ -18,6 +18,7 @@ from milo.app.compose import AppParts, SystemClock, weights_cache
 from milo.app.config import amend, differences
 from milo.app.inspect import locate, progress_of, report_of
 from milo.app.multirun import RunProgress
+from milo.app.pricing import keep, kept, price_book
 from milo.core.budget import Budget, Spend
 from milo.core.errors import HarnessError, RunError
 from milo.core.events import Record
@@ -52,13 +53,14 @@ def launch(plan: RunPlan, *, overrides: Sequence[str]) -> int:
     if plan.replay:
         plan = replace(plan, replay=str(locate(plan.replay, Path("runs")).resolve()))
     seeds = load_seeds(plan)
-    parts = AppParts(plan=plan, path=Path(plan.run))
+    parts = AppParts(plan=plan, path=Path(plan.run), prices=price_book(plan))
     suite = parts.suite()
     words = expectation(plan, suite, len(seeds))
     fetch_weights(plan)
     name = Path(plan.run).name
     store = RunStore.create(Path(plan.run), name, encode_plan(plan), clock=SystemClock())
     store.close()
+    keep(parts.path, parts.prices)
     try:
         return drive(parts, seeds, words)
     finally:
@@ -80,7 +82,7 @@ def resume(path: Path, *, allow: Sequence[str]) -> int:
     for change in differences(recorded, plan):
         print(f"changed: {change}")
     fetch_weights(plan)
-    parts = AppParts(plan=plan, path=path.resolve())
+    parts = AppParts(plan=plan, path=path.resolve(), prices=kept(path, recorded))
     return drive(parts, load_seeds(plan), f"resuming {path}")
 
 

@@ -73,6 +73,8 @@ class ModelPlan:
     """A GGUF file for ``local``; empty for the built-in weights."""
     base_url: str = ""
     """An OpenAI-compatible server to use instead of the provider's own."""
+    prices: str = ""
+    """A JSON file of prices by model, dollars per million tokens, before litellm's own."""
     temperature: float | None = None
     """Pins the temperature of every call; None leaves it to the harness."""
     max_calls: int = 12

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from time import monotonic
 
@@ -11,16 +12,20 @@ import aiohttp
 
 from milo.core.attempt import Usage
 from milo.core.errors import ModelError
-from milo.core.ports import Completion
+from milo.core.ports import Completion, Emit
+from milo.gateway.chunks import Assembly
 from milo.gateway.prices import Price, dollars
-from milo.gateway.wire import error_body, error_message, parse_usage, redact, without_secrets
+from milo.gateway.sse import events
+from milo.gateway.usage import chat_usage, parse_usage
+from milo.gateway.wire import error_body, error_message, redact, without_secrets
 
 MAX_REPLY_BYTES = 32 * 1024 * 1024
 CONNECT_S = 10.0
+STREAMED: Mapping[str, object] = {"stream": True, "stream_options": {"include_usage": True}}
 
 
 class HttpUpstream:
-    """An `Upstream` with pooled connections on the event loop that first uses it.
+    """An `Upstream` with pooled connections on the event loop that first uses it; it streams.
 
     `label` names the model with its parameters, `api_key` ("" for none) is the provider's. Time
     limits are the line's; only connecting has its own. Redirects are not followed: the key stays.
@@ -52,15 +57,26 @@ class HttpUpstream:
     async def complete(self, request: Mapping[str, object], scope: str, nth: int) -> Completion:
         """POST the request; raises `ModelError` where no answer in JSON came."""
         began = monotonic()
-        sent = json.dumps({**request, "model": self._wire_model}).encode()
-        status, text = await self._post(sent)
-        clean = redact if status >= 300 else without_secrets
-        body = _parse(status, clean(text, (self._key,)))
-        usage = Usage(calls=1)
-        if status < 300:
-            usage = parse_usage(body, len(sent))
-            usage = replace(usage, dollars=dollars(usage, self._price))
-        return Completion(status=status, body=body, usage=usage, seconds=monotonic() - began)
+        async with self._post(request) as response:
+            return await self._whole(response, request, began)
+
+    async def stream(
+        self, request: Mapping[str, object], scope: str, nth: int, emit: Emit
+    ) -> Completion:
+        """POST the request for a stream; raises `ModelError` where it breaks off."""
+        began, assembly = monotonic(), Assembly()
+        async with self._post({**request, **STREAMED}) as response:
+            if response.status >= 300 or response.content_type != "text/event-stream":
+                return await self._whole(response, request, began)
+            async for chunk in events(response.content.iter_any(), MAX_REPLY_BYTES):
+                if chunk.get("error"):
+                    raise ModelError(self._clean(f"the stream ends in {error_message(chunk)}"))
+                assembly.add(chunk)
+                await emit(chunk)
+        if not assembly.finished:
+            raise ModelError(f"the stream from {self._url} broke off")
+        body = json.loads(without_secrets(json.dumps(assembly.body()), (self._key,)))
+        return self._priced(body, request, monotonic() - began)
 
     async def check(self) -> None:
         """One call of one token; raises `ModelError` with what to look at."""
@@ -76,20 +92,51 @@ class HttpUpstream:
             await self._client.close()
             self._client = None
 
-    async def _post(self, data: bytes) -> tuple[int, str]:
+    @asynccontextmanager
+    async def _post(self, request: Mapping[str, object]) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The response to a request; a connection that fails at any point is a `ModelError`."""
+        data = json.dumps({**request, "model": self._wire_model}).encode()
         try:
             async with self._pool().post(
                 f"{self._url}/chat/completions", data=data, allow_redirects=False
             ) as response:
-                raw = await response.content.read(MAX_REPLY_BYTES + 1)
-                while not response.content.at_eof() and len(raw) <= MAX_REPLY_BYTES:
-                    raw += await response.content.read(MAX_REPLY_BYTES + 1 - len(raw))
+                yield response
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            text = redact(f"{type(error).__name__}: {error}", (self._key,))
+            text = self._clean(f"{type(error).__name__}: {error}")
             raise ModelError(f"no answer from {self._url} ({text})") from None
+
+    async def _whole(
+        self, response: aiohttp.ClientResponse, request: Mapping[str, object], began: float
+    ) -> Completion:
+        """An answer in one piece: a completion, or an error."""
+        raw = await response.content.read(MAX_REPLY_BYTES + 1)
+        while not response.content.at_eof() and len(raw) <= MAX_REPLY_BYTES:
+            raw += await response.content.read(MAX_REPLY_BYTES + 1 - len(raw))
         if len(raw) > MAX_REPLY_BYTES:
             raise ModelError(f"{self._url} answered with more than {MAX_REPLY_BYTES} bytes")
-        return response.status, raw.decode(errors="replace")
+        status, text = response.status, raw.decode(errors="replace")
+        if status < 300:
+            body = _parse(status, without_secrets(text, (self._key,)))
+            return self._priced(body, request, monotonic() - began)
+        return Completion(
+            status=status,
+            body=_parse(status, self._clean(text)),
+            usage=Usage(calls=1),
+            seconds=monotonic() - began,
+            retry_after_s=retry_after(response.headers),
+        )
+
+    def _priced(
+        self, body: Mapping[str, object], request: Mapping[str, object], seconds: float
+    ) -> Completion:
+        usage = parse_usage(body, request)
+        if usage.estimated:
+            body = {**body, "usage": chat_usage(usage)}
+        usage = replace(usage, dollars=dollars(usage, self._price))
+        return Completion(status=200, body=body, usage=usage, seconds=seconds)
+
+    def _clean(self, text: str) -> str:
+        return redact(text, (self._key,))
 
     def _pool(self) -> aiohttp.ClientSession:
         if self._client is None:
@@ -102,6 +149,15 @@ class HttpUpstream:
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
             )
         return self._client
+
+
+def retry_after(headers: Mapping[str, str]) -> float:
+    """Seconds that a provider asks to be left alone; 0 where it says nothing in seconds."""
+    try:
+        seconds = float(headers.get("Retry-After", "0"))
+    except ValueError:
+        return 0.0
+    return seconds if 0.0 <= seconds < 3600.0 else 0.0
 
 
 def _parse(status: int, text: str) -> Mapping[str, object]:

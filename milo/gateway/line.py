@@ -17,8 +17,10 @@ import numpy as np
 
 from milo.core.attempt import Usage
 from milo.core.errors import ModelError, ReplayMiss
-from milo.core.ports import Completion, Upstream
+from milo.core.ports import Completion, StreamingUpstream, Upstream
 from milo.gateway.pins import Pins
+from milo.gateway.prices import Price
+from milo.gateway.relay import Relay
 from milo.gateway.wire import (
     answer_without_secrets,
     error_body,
@@ -55,13 +57,15 @@ class Policy:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Line:
     """A pinned upstream. `rng` (owned by the line) gives the jitter, `sleep` and `now` the time;
-    `secrets` are taken out of everything that the provider says."""
+    `secrets` are taken out of everything that the provider says; `price` is for calls whose
+    provider told no usage, because they were cut (None where it is unknown)."""
 
     upstream: Upstream
     pins: Pins
     rng: np.random.Generator
     policy: Policy = Policy()
     secrets: tuple[str, ...] = ()
+    price: Price | None = None
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     now: Callable[[], float] = monotonic
 
@@ -83,27 +87,45 @@ class Reply:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Try:
-    """One try: a final reply, or the reason to try again."""
+    """One try: a final reply, or the reason to try again, and for how long the provider wants to
+    be left alone."""
 
     reply: Reply | None = None
     problem: str = ""
+    wait_s: float = 0.0
 
 
-async def call(
-    line: Line, request: Mapping[str, object], scope: str, nth: int, deadline: float
-) -> Reply:
-    """Make one call, tried again while the deadline (on `line.now`) and the policy allow it."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ask:
+    """One call to make: the `nth` of its scope, until `deadline` (on the line's `now`), streamed
+    where there is a relay."""
+
+    request: Mapping[str, object]
+    scope: str
+    nth: int
+    deadline: float
+    relay: Relay | None = None
+
+
+async def call(line: Line, ask: Ask) -> Reply:
+    """Make one call, tried again while the deadline and the policy allow it.
+
+    What the caller has begun to see is not tried again.
+    """
     problem = ""
     for failed in range(1, line.policy.tries + 1):
-        left = deadline - line.now()
+        left = ask.deadline - line.now()
         if left <= 0:
             break
-        tried = await _try_once(line, request, (scope, nth), left)
+        tried = await _try_once(line, ask, left)
         if tried.reply is not None:
             return tried.reply
         problem = tried.problem or problem
-        wait = line.policy.wait_s(failed, line.rng)
-        if not tried.problem or failed == line.policy.tries or line.now() + wait >= deadline:
+        wait = max(tried.wait_s, line.policy.wait_s(failed, line.rng))
+        begun = ask.relay is not None and ask.relay.started
+        if not tried.problem or begun or failed == line.policy.tries:
+            break
+        if line.now() + wait >= ask.deadline:
             break
         await line.sleep(wait)
     return faulted(problem) if problem else out_of_time()
@@ -121,12 +143,10 @@ def out_of_time() -> Reply:
     return Reply(status=OUT_OF_TIME, body=body, usage=Usage(calls=1))
 
 
-async def _try_once(
-    line: Line, request: Mapping[str, object], place: tuple[str, int], left: float
-) -> _Try:
+async def _try_once(line: Line, ask: Ask, left: float) -> _Try:
     limit = min(left, line.policy.call_timeout_s)
     try:
-        done = await within(line.upstream.complete(request, *place), limit)
+        done = await within(_work(line.upstream, ask), limit)
     except TimeoutError:
         ours = limit < left
         return _Try(problem=f"no answer within {limit:g} s" if ours else "")
@@ -136,6 +156,13 @@ async def _try_once(
     except ModelError as error:
         return _Try(problem=redact(str(error), line.secrets))
     return _judge(done, line.secrets)
+
+
+def _work(upstream: Upstream, ask: Ask) -> Coroutine[object, object, Completion]:
+    place = (ask.scope, ask.nth)
+    if ask.relay is not None and isinstance(upstream, StreamingUpstream):
+        return upstream.stream(ask.request, *place, ask.relay.emit)
+    return upstream.complete(ask.request, *place)
 
 
 def _judge(done: Completion, secrets: Sequence[str]) -> _Try:
@@ -149,7 +176,7 @@ def _judge(done: Completion, secrets: Sequence[str]) -> _Try:
     if done.status in OURS or done.status < 400 or error_code(done.body) in FINAL_CODES:
         return _Try(reply=faulted(problem))
     if done.status in PASSING or done.status >= 500:
-        return _Try(problem=problem)
+        return _Try(problem=problem, wait_s=done.retry_after_s)
     cleaned = redact_body(done.body, secrets)
     return _Try(reply=Reply(status=done.status, body=cleaned, usage=done.usage))
 

@@ -1,7 +1,7 @@
 """Any litellm model as an upstream. litellm is imported here only, on first use, in a thread.
 
-Importing it takes seconds and 190 MB. Its price map is the one it was installed with: fetching a
-newer one at import would wait on the network and make two runs differ in their dollars.
+Importing it takes seconds and 190 MB, and would fetch a price map from the network if it were let:
+prices come from the run's own book.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from time import monotonic
 from types import ModuleType
-from typing import Any
 
 from milo.core.attempt import Usage
 from milo.core.errors import ModelError
-from milo.core.ports import Completion
+from milo.core.ports import Completion, Emit
+from milo.gateway.chunks import Assembly
+from milo.gateway.http_upstream import STREAMED, retry_after
 from milo.gateway.prices import Price, dollars
-from milo.gateway.wire import error_body, error_message, parse_usage, redact, without_secrets
+from milo.gateway.usage import chat_usage, parse_usage
+from milo.gateway.wire import error_body, error_message, redact, without_secrets
 
 LOCAL_PRICES = "LITELLM_LOCAL_MODEL_COST_MAP"
 
@@ -28,17 +30,26 @@ class LitellmUpstream:
     """An `Upstream` on litellm's `acompletion`.
 
     `name` is litellm's (``"anthropic/claude-…"``), `api_key` the provider's key, passed in and
-    never taken from a request. Parameters that the provider does not know are dropped.
+    never taken from a request; `price` is None where it is unknown. Parameters that the provider
+    does not know are dropped. It streams.
     """
 
-    def __init__(self, name: str, label: str, *, api_key: str = "", base_url: str = "") -> None:
+    def __init__(
+        self,
+        name: str,
+        label: str,
+        *,
+        api_key: str = "",
+        base_url: str = "",
+        price: Price | None = None,
+    ) -> None:
         self._name = name
         self._label = label
         self._key = api_key
         self._base_url = base_url
+        self._price = price
         self._litellm: ModuleType | None = None
         self._errors: type[Exception] = ModelError
-        self._price: Price | None = None
         self._loading = asyncio.Lock()
 
     @property
@@ -55,9 +66,29 @@ class LitellmUpstream:
         except self._errors as error:
             return self._failed(error, monotonic() - began)
         body = json.loads(without_secrets(response.model_dump_json(), (self._key,)))
-        usage = parse_usage(body, len(json.dumps(dict(request), default=str)))
-        usage = replace(usage, dollars=dollars(usage, self._price))
-        return Completion(status=200, body=body, usage=usage, seconds=monotonic() - began)
+        return self._priced(body, request, monotonic() - began)
+
+    async def stream(
+        self, request: Mapping[str, object], scope: str, nth: int, emit: Emit
+    ) -> Completion:
+        """One streamed `acompletion`; raises `ModelError` where the stream breaks off."""
+        litellm = await self._library()
+        began, assembly = monotonic(), Assembly()
+        try:
+            response = await litellm.acompletion(**self._arguments({**request, **STREAMED}))
+            async for piece in response:
+                chunk = json.loads(piece.model_dump_json(exclude_none=True))
+                assembly.add(chunk)
+                await emit(chunk)
+        except self._errors as error:
+            failed = self._failed(error, monotonic() - began)
+            if assembly.empty:
+                return failed
+            raise ModelError(f"the stream broke off: {error_message(failed.body)}") from None
+        if not assembly.finished:
+            raise ModelError(f"the stream from {self._name} broke off")
+        body = json.loads(without_secrets(json.dumps(assembly.body()), (self._key,)))
+        return self._priced(body, request, monotonic() - began)
 
     async def check(self) -> None:
         """One call of one token; raises `ModelError` with what to look at."""
@@ -84,9 +115,17 @@ class LitellmUpstream:
         async with self._loading:
             if self._litellm is None:
                 litellm, self._errors = await asyncio.to_thread(_load)
-                self._price = price_in(litellm.model_cost, self._name)
                 self._litellm = litellm
             return self._litellm
+
+    def _priced(
+        self, body: Mapping[str, object], request: Mapping[str, object], seconds: float
+    ) -> Completion:
+        usage = parse_usage(body, request)
+        if usage.estimated:
+            body = {**body, "usage": chat_usage(usage)}
+        usage = replace(usage, dollars=dollars(usage, self._price))
+        return Completion(status=200, body=body, usage=usage, seconds=seconds)
 
     def _failed(self, error: Exception, seconds: float) -> Completion:
         status = getattr(error, "status_code", None)
@@ -95,7 +134,14 @@ class LitellmUpstream:
         if not isinstance(status, int) or status < 400 or _never_connected(error):
             raise ModelError(f"no answer from {self._name} ({kind}: {text})") from None
         body = error_body(text, str(getattr(error, "code", "") or kind))
-        return Completion(status=status, body=body, usage=Usage(calls=1), seconds=seconds)
+        headers = getattr(getattr(error, "response", None), "headers", None) or {}
+        return Completion(
+            status=status,
+            body=body,
+            usage=Usage(calls=1),
+            seconds=seconds,
+            retry_after_s=retry_after(headers),
+        )
 
 
 def _never_connected(error: BaseException | None) -> bool:
@@ -105,25 +151,6 @@ def _never_connected(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
-
-
-def price_in(prices: Mapping[str, Mapping[str, Any]], name: str) -> Price | None:
-    """The model's entry in litellm's map, per million tokens; None where it has none.
-
-    A cache read without a price of its own is charged as input.
-    """
-    entry = prices.get(name) or prices.get(name.partition("/")[2]) or {}
-    read, written = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
-    if read is None or written is None:
-        return None
-    cached = entry.get("cache_read_input_token_cost")
-    cache_write = entry.get("cache_creation_input_token_cost")
-    return Price(
-        uncached_input=float(read) * 1e6,
-        cached_input=float(read if cached is None else cached) * 1e6,
-        cache_write=float(read if cache_write is None else cache_write) * 1e6,
-        output=float(written) * 1e6,
-    )
 
 
 def _load() -> tuple[ModuleType, type[Exception]]:

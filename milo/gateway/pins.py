@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from milo.gateway.wire import JSON
+from milo.gateway.formats import JSON, BadRequest, mapping, objects
 
 PASSED = frozenset(
     {
@@ -61,14 +61,6 @@ class Pinned:
     names: tuple[str, ...]
 
 
-class BadRequest(ValueError):
-    """A request that is the harness's mistake; answered with HTTP 400 and never forwarded."""
-
-    def __init__(self, message: str, param: str | None = None) -> None:
-        self.param = param
-        super().__init__(message)
-
-
 def model_label(name: str, digest: str = "", temperature: float | None = None) -> str:
     """The model and its pinned parameters in one stable string, as attempt keys name it."""
     parts = [f"sha256={digest[:12]}"] if digest else []
@@ -93,7 +85,8 @@ def pin(asked: JSON, pins: Pins, output_cap: int | None) -> Pinned:
     """The request with ℳ, its parameters and the output limit fixed.
 
     Raises `BadRequest` for what cannot be answered: no messages, more than one choice (`n`), a
-    limit that is no positive number, a tool that runs at the provider.
+    limit that is no positive number, a tool that runs at the provider, a picture or file that the
+    provider would have to fetch.
     """
     _check(asked)
     allowed = PASSED | pins.extra
@@ -133,6 +126,20 @@ def _check(asked: JSON) -> None:
         if isinstance(value, int) and value < 1:
             raise BadRequest(f"'{key}' must be a positive whole number", key)
     _check_tools(asked.get("tools"))
+    for message in messages:
+        for part in objects(message.get("content")):
+            _check_data(part)
+
+
+def _check_data(part: JSON) -> None:
+    """A provider that fetches an address for a harness is a way out of the sandbox."""
+    image = part.get("image_url")
+    url = mapping(image).get("url") if isinstance(image, Mapping) else image
+    named = mapping(part.get("file")).get("file_id")
+    if url is not None and not str(url).startswith("data:"):
+        raise BadRequest("pictures must be given as 'data:' URLs, nothing is fetched", "messages")
+    if named is not None:
+        raise BadRequest("files must be given as 'file_data', nothing is stored", "messages")
 
 
 def _check_tools(tools: object) -> None:

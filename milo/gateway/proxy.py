@@ -1,29 +1,42 @@
-"""The gateway of one node: OpenAI's chat completions over a unix socket, one token per session.
+"""The gateway of one node: three request formats over a unix socket, one token per session.
 
-A harness reaches it through its sandbox's loopback. Its bearer token names its session and
-nothing else; the provider's key never passes here.
+A harness reaches it through its sandbox's loopback. Its token (``Authorization: Bearer`` or
+``x-api-key``) names its session and nothing else; the provider's key never passes here.
 """
 
 from __future__ import annotations
 
 import secrets
 import stat
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 from aiohttp import web
 
 from milo.core.errors import UserError
 from milo.core.ports import Caps
-from milo.gateway.line import Line, Reply
-from milo.gateway.pins import BadRequest, parse_request
+from milo.gateway.answering import Door, plain
+from milo.gateway.chat_wire import ChatWire
+from milo.gateway.formats import BadRequest, Wire
+from milo.gateway.line import Line
+from milo.gateway.messages_wire import MessagesWire
+from milo.gateway.pins import parse_request
+from milo.gateway.responses_wire import ResponsesWire
 from milo.gateway.session import Session
-from milo.gateway.wire import error_body, sse_chunks
+from milo.gateway.tokens import count_tokens
+from milo.gateway.usage import request_text
+from milo.gateway.wire import error_body
 
 MAX_BODY_BYTES = 8 * 1024 * 1024
 MAX_SOCKET_PATH = 100
-ROUTES = "POST /v1/chat/completions and GET /v1/models"
+COUNTING = "/count_tokens"
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def wires() -> tuple[Wire, ...]:
+    """The formats that are served; the first is that of requests to unknown paths."""
+    return (ChatWire(), ResponsesWire(), MessagesWire())
 
 
 class Gateway:
@@ -93,67 +106,74 @@ class Gateway:
         self._sessions.pop(session.token, None)
 
     def _app(self) -> web.Application:
-        app = web.Application(client_max_size=self._max_body, middlewares=[_errors_as_openai])
-        app.router.add_post("/v1/chat/completions", self._complete)
+        app = web.Application(client_max_size=self._max_body, middlewares=[_errors_in_kind])
+        for wire in wires():
+            app.router.add_post(wire.route, partial(self._serve, wire))
+        messages = MessagesWire()
+        app.router.add_post(messages.route + COUNTING, partial(self._count, messages))
         app.router.add_get("/v1/models", self._models)
         return app
 
     def _session(self, request: web.Request) -> Session | None:
         kind, _, token = request.headers.get("Authorization", "").partition(" ")
-        return self._sessions.get(token.strip()) if kind.lower() == "bearer" else None
+        given = token.strip() if kind.lower() == "bearer" else request.headers.get("x-api-key", "")
+        return self._sessions.get(given)
 
     async def _models(self, request: web.Request) -> web.StreamResponse:
         if self._session(request) is None:
-            return _unknown_token()
-        model = {"id": self.model_name, "object": "model", "created": 0, "owned_by": "milo"}
-        return web.json_response({"object": "list", "data": [model]})
+            return _unknown_token(wires()[0])
+        openai = {"id": self.model_name, "object": "model", "created": 0, "owned_by": "milo"}
+        anthropic = {"type": "model", "display_name": self.model_name, "created_at": "1970-01-01"}
+        ends = {"first_id": self.model_name, "last_id": self.model_name, "has_more": False}
+        return web.json_response({"object": "list", "data": [{**openai, **anthropic}], **ends})
 
-    async def _complete(self, request: web.Request) -> web.StreamResponse:
+    async def _count(self, wire: Wire, request: web.Request) -> web.StreamResponse:
+        """An estimate of a request's input tokens: no call, and free."""
         session = self._session(request)
         if session is None:
-            return _unknown_token()
+            return _unknown_token(wire)
+        try:
+            asked = {"max_tokens": 1, **parse_request(await request.read())}
+            chat = wire.request(asked).chat
+        except BadRequest as error:
+            return plain(wire, session.refuse({}, 400, str(error), "invalid_request"), {})
+        return web.json_response({"input_tokens": count_tokens(request_text(chat))})
+
+    async def _serve(self, wire: Wire, request: web.Request) -> web.StreamResponse:
+        session = self._session(request)
+        if session is None:
+            return _unknown_token(wire)
+        asked: dict[str, object] = {}
         try:
             asked = parse_request(await request.read())
+            translated = wire.request(asked)
         except BadRequest as error:
-            reply = session.refuse({}, 400, str(error), "invalid_json")
-            return _plain(reply)
-        reply = await session.ask(asked)
-        if asked.get("stream") is True and reply.ok:
-            return await _stream(request, reply, asked)
-        return _plain(reply)
+            code = "invalid_request" if asked else "invalid_json"
+            reply = session.refuse(asked, 400, str(error), code, error.param)
+            return plain(wire, reply, asked)
+        if asked.get("stream") is not True:
+            reply = await session.ask(translated.chat, noted=translated.noted)
+            return plain(wire, reply, asked)
+        door = Door(request, wire, asked, self.model_name)
+        reply = await session.ask(translated.chat, noted=translated.noted, emit=door.emit)
+        return await door.finish(reply)
 
 
-def _plain(reply: Reply) -> web.Response:
-    return web.json_response(dict(reply.body), status=reply.status)
-
-
-async def _stream(
-    request: web.Request, reply: Reply, asked: Mapping[str, object]
-) -> web.StreamResponse:
-    options = asked.get("stream_options")
-    include_usage = isinstance(options, Mapping) and options.get("include_usage") is True
-    response = web.StreamResponse(
-        headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
-    )
-    await response.prepare(request)
-    await response.write(b"".join(sse_chunks(reply.body, include_usage)))
-    await response.write_eof()
-    return response
-
-
-def _unknown_token() -> web.Response:
+def _unknown_token(wire: Wire) -> web.Response:
     body = error_body("the token is unknown or its session is closed", "invalid_api_key")
-    return web.json_response(body, status=401)
+    return web.json_response(wire.error(401, body), status=401)
 
 
 @web.middleware
-async def _errors_as_openai(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Answer what aiohttp refuses (no such route, body too large) in OpenAI's error shape."""
+async def _errors_in_kind(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Answer what aiohttp refuses (no such route, body too large) in the format's error shape."""
     try:
         return await handler(request)
     except web.HTTPRequestEntityTooLarge as error:
-        body = error_body(f"the body is too large: {error.text}", "request_too_large")
-        return web.json_response(body, status=413)
+        status, body = 413, error_body(f"the body is too large: {error.text}", "request_too_large")
     except web.HTTPException as error:
-        what = f"{request.method} {request.path} is not served; served are {ROUTES}"
-        return web.json_response(error_body(what, "not_found"), status=error.status)
+        served = ", ".join(f"POST {wire.route}" for wire in wires())
+        what = f"{request.method} {request.path} is not served; served are {served}, GET /v1/models"
+        status, body = error.status, error_body(what, "not_found")
+    matching = [wire for wire in wires() if request.path.startswith(wire.route)]
+    return web.json_response((matching or wires())[0].error(status, body), status=status)

@@ -14,10 +14,14 @@ from dataclasses import replace
 
 from milo.core.attempt import Usage
 from milo.core.evidence import Exchange
-from milo.core.ports import Caps, SessionReport
-from milo.gateway.line import OUT_OF_TIME, Line, Reply, call, faulted, out_of_time
-from milo.gateway.pins import LIMITS, BadRequest, Pinned, pin
-from milo.gateway.wire import error_body, public_body, redact, tokens_of_bytes
+from milo.core.ports import Caps, Emit, SessionReport
+from milo.gateway.formats import BadRequest
+from milo.gateway.line import OUT_OF_TIME, Ask, Line, Reply, call, faulted, out_of_time
+from milo.gateway.pins import LIMITS, Pinned, pin
+from milo.gateway.prices import Price, dollars
+from milo.gateway.relay import Relay
+from milo.gateway.tokens import count_tokens, tokens_of_bytes
+from milo.gateway.wire import error_body, public_body, redact
 
 REFUSALS_KEPT = 32
 CUT_STATUS = 499
@@ -69,10 +73,18 @@ class Session:
         """What has been recorded so far; calls in flight are not in it yet."""
         return tuple(record for record in self._records if record is not None)
 
-    async def ask(self, asked: Mapping[str, object]) -> Reply:
+    async def ask(
+        self,
+        asked: Mapping[str, object],
+        *,
+        emit: Emit | None = None,
+        noted: tuple[str, ...] = (),
+    ) -> Reply:
         """Answer a chat-completions request under the session's pins and caps.
 
-        Never raises but for cancellation: every failure is a reply with its HTTP status.
+        With `emit` the chunks of the answer are handed over as they come, where the upstream
+        streams; `noted` names what a translation into chat completions left out. Never raises but
+        for cancellation: every failure is a reply with its HTTP status.
         """
         if self._closed:
             return _refusal(401, "the session is closed", "invalid_api_key")
@@ -80,11 +92,12 @@ class Session:
             pinned = pin(asked, self._line.pins, self._caps.output_tokens_per_call)
         except BadRequest as error:
             return self.refuse(asked, 400, str(error), "invalid_request", error.param)
-        reserve = _reservation(pinned)
+        pinned = replace(pinned, names=tuple(sorted({*pinned.names, *noted})))
         self._capped = self._capped or self._cap_in_the_way()
         if self._capped:
             return self.refuse(asked, 429, f"cap reached: {self._capped}", "budget_exceeded")
-        return await self._forward(asked, pinned, reserve)
+        relay = None if emit is None else Relay(emit, self._line.secrets)
+        return await self._forward(asked, pinned, relay)
 
     def refuse(
         self,
@@ -128,13 +141,15 @@ class Session:
             return f"{caps.tokens} tokens"
         return ""
 
-    async def _forward(self, asked: Mapping[str, object], pinned: Pinned, reserve: int) -> Reply:
-        nth, place = self._made, len(self._records)
+    async def _forward(
+        self, asked: Mapping[str, object], pinned: Pinned, relay: Relay | None
+    ) -> Reply:
+        nth, place, reserve = self._made, len(self._records), _reservation(pinned)
         self._made += 1
         self._reserved += reserve
         self._records.append(None)
         began = self._line.now()
-        task = asyncio.ensure_future(self._call(pinned, nth))
+        task = asyncio.ensure_future(self._call(pinned, nth, relay))
         self._calls.add(task)
         try:
             await asyncio.wait({task})
@@ -142,7 +157,7 @@ class Session:
             task.cancel()
             self._calls.discard(task)
             self._reserved -= reserve
-            reply = _result(task, pinned)
+            reply = _result(task, pinned, relay, self._line.price)
             self._settle(reply)
             self._records[place] = Exchange(
                 request=asked,
@@ -154,10 +169,17 @@ class Session:
             )
         return reply
 
-    async def _call(self, pinned: Pinned, nth: int) -> Reply:
+    async def _call(self, pinned: Pinned, nth: int, relay: Relay | None) -> Reply:
         """The process boundary: an unforeseen error of ours is a fault, never the harness's."""
+        ask = Ask(
+            request=pinned.request,
+            scope=self.scope,
+            nth=nth,
+            deadline=self._deadline,
+            relay=relay,
+        )
         try:
-            reply = await call(self._line, pinned.request, self.scope, nth, self._deadline)
+            reply = await call(self._line, ask)
         except Exception as error:
             text = redact(f"{type(error).__name__}: {error}", self._line.secrets)
             return faulted(f"gateway error: {text}")
@@ -168,15 +190,24 @@ class Session:
         self._fault = self._fault or reply.fault
 
 
-def _result(task: asyncio.Task[Reply], pinned: Pinned) -> Reply:
+def _result(
+    task: asyncio.Task[Reply], pinned: Pinned, relay: Relay | None, price: Price | None
+) -> Reply:
     """The reply of an ended call; of one that was cut, what it must at least have cost."""
     ended = task.done() and not task.cancelled()
     reply = task.result() if ended else replace(out_of_time(), status=CUT_STATUS)
-    if reply.status not in (CUT_STATUS, OUT_OF_TIME):
+    begun = relay is not None and relay.started
+    if relay is not None:
+        relay.close()
+    if reply.status not in (CUT_STATUS, OUT_OF_TIME) and not (reply.fault and begun):
         return reply
-    spent = tokens_of_bytes(_size(pinned))
-    usage = Usage(uncached_input=spent, calls=1, dollars=None, estimated=True)
-    return replace(reply, usage=usage)
+    usage = Usage(
+        uncached_input=tokens_of_bytes(_size(pinned)),
+        output=count_tokens(relay.text) if relay is not None else 0,
+        calls=1,
+        estimated=True,
+    )
+    return replace(reply, usage=replace(usage, dollars=dollars(usage, price)))
 
 
 def _reservation(pinned: Pinned) -> int:

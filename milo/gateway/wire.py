@@ -1,16 +1,13 @@
-"""OpenAI's chat-completions shapes: errors, usage, stream chunks; and the redaction of secrets."""
+"""OpenAI's error shape, what a harness may see of a completion, and the redaction of secrets."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-
-from milo.core.attempt import Usage
+from collections.abc import Mapping, Sequence
 
 JSON = Mapping[str, object]
 KEY_SHAPES = re.compile(r"(?i)\bbearer\s+[\w.~+/=-]{8,}|\bsk-[\w*-]{8,}")
-BYTES_PER_TOKEN = 4
 HIDDEN_KEYS = ("timings", "__verbose", "generation_settings")
 
 
@@ -68,80 +65,3 @@ def public_body(body: JSON, model: str) -> dict[str, object]:
     if "model" in shown:
         shown["model"] = model
     return shown
-
-
-def tokens_of_bytes(size: int) -> int:
-    """A rough number of tokens in `size` bytes, for reservations and for calls without usage."""
-    return size // BYTES_PER_TOKEN + 1
-
-
-def parse_usage(body: JSON, prompt_bytes: int) -> Usage:
-    """The metered usage of a completion, without a price.
-
-    OpenAI's `prompt_tokens` contain the cached and the cache-writing ones: they are taken out, so
-    that no token stands under two kinds. A body without usage is estimated and marked so.
-    """
-    raw = body.get("usage")
-    if not isinstance(raw, Mapping):
-        size = len(json.dumps(body.get("choices", ""), default=str))
-        return Usage(
-            uncached_input=tokens_of_bytes(prompt_bytes),
-            output=tokens_of_bytes(size),
-            calls=1,
-            dollars=None,
-            estimated=True,
-        )
-    prompt, output = _count(raw, "prompt_tokens"), _count(raw, "completion_tokens")
-    details = _mapping(raw, "prompt_tokens_details")
-    cached = min(prompt, _count(details, "cached_tokens"))
-    written = min(prompt - cached, _count(details, "cache_creation_tokens"))
-    return Usage(
-        uncached_input=prompt - cached - written,
-        cached_input=cached,
-        cache_write=written,
-        output=output,
-        reasoning=_count(_mapping(raw, "completion_tokens_details"), "reasoning_tokens"),
-        calls=1,
-        dollars=None,
-    )
-
-
-def _mapping(raw: JSON, key: str) -> JSON:
-    value = raw.get(key)
-    return value if isinstance(value, Mapping) else {}
-
-
-def _count(raw: JSON, key: str) -> int:
-    value = raw.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
-
-
-def sse_chunks(body: JSON, include_usage: bool) -> Iterator[bytes]:
-    """A finished completion as server-sent events: the deltas, the ends, usage if asked, DONE."""
-    head = {key: body.get(key) for key in ("id", "created", "model")}
-    head["object"] = "chat.completion.chunk"
-    choices = body.get("choices")
-    for choice in choices if isinstance(choices, list) else []:
-        index = choice.get("index", 0)
-        delta = _delta(choice.get("message") or {})
-        yield _event({**head, "choices": [_choice(index, delta, None)]})
-        yield _event({**head, "choices": [_choice(index, {}, choice.get("finish_reason"))]})
-    if include_usage:
-        yield _event({**head, "choices": [], "usage": body.get("usage")})
-    yield b"data: [DONE]\n\n"
-
-
-def _delta(message: JSON) -> dict[str, object]:
-    delta = {key: value for key, value in message.items() if value is not None}
-    calls = delta.get("tool_calls")
-    if isinstance(calls, list):
-        delta["tool_calls"] = [{"index": i, **call} for i, call in enumerate(calls)]
-    return delta
-
-
-def _choice(index: int, delta: JSON, reason: object) -> dict[str, object]:
-    return {"index": index, "delta": delta, "finish_reason": reason}
-
-
-def _event(chunk: JSON) -> bytes:
-    return b"data: " + json.dumps(chunk).encode() + b"\n\n"

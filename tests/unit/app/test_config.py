@@ -433,7 +433,7 @@ KEYS = """
 budget budget.attempts budget.dollars budget.hours budget.rounds budget.tokens
 cluster cluster.address cluster.attempt_retries cluster.sandbox cluster.slots
 model model.base_url model.context model.max_calls model.max_output_tokens model.max_tokens
-model.name model.parallel model.path model.temperature model.threads
+model.name model.parallel model.path model.prices model.temperature model.threads
 mutators mutators.model mutators.pool
 orchestrator orchestrator.kind
 replay run seed

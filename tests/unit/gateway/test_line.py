@@ -11,14 +11,14 @@ from gateway_scene import FakeTime, MakeLine, ask
 
 from milo.core.errors import ModelError, ReplayMiss
 from milo.core.ports import Completion
-from milo.gateway.line import Line, Policy, Reply, call, within
+from milo.gateway.line import Ask, Line, Policy, Reply, call, within
 from milo.testing.scripted_model import Answer, ScriptedUpstream, always, in_turn
 
 CANARY = "canary-51b0-key"
 
 
 async def reply_of(line: Line, deadline: float = 1000.0) -> Reply:
-    return await call(line, ask(), "scope", 0, deadline)
+    return await call(line, Ask(request=ask(), scope="scope", nth=0, deadline=deadline))
 
 
 async def test_a_good_answer_is_final(make_line: MakeLine, fake_time: FakeTime) -> None:

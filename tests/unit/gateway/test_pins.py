@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from milo.gateway.pins import SAMPLING_OF_LLAMA, BadRequest, Pins, model_label, parse_request, pin
+from milo.gateway.formats import BadRequest
+from milo.gateway.pins import SAMPLING_OF_LLAMA, Pins, model_label, parse_request, pin
 
 MESSAGES = [{"role": "user", "content": "hi"}]
 PINS = Pins(model="frozen", temperature=0.2)

@@ -1,0 +1,46 @@
+"""The price book of a run: made when it starts, kept in its directory, read again by a resume."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from milo.app.checks import LOCAL_MODELS, OWN_MUTATOR
+from milo.core.plan import RunPlan
+from milo.gateway.price_book import PriceBook, read_book, snapshot
+from milo.gateway.prices import FREE, Price
+
+FILE = "prices.json"
+
+
+def price_book(plan: RunPlan) -> PriceBook:
+    """What the run's models cost; raises `UserError` where `model.prices` is no price book.
+
+    A server of the user's own costs what `model.prices` says: that it answers under a known name
+    says nothing about its price.
+    """
+    own = dict(read_book(Path(plan.model.prices)).prices) if plan.model.prices else {}
+    local = {name: FREE for name in LOCAL_MODELS}
+    pool = [entry for entry in plan.agents.mutators if not entry.startswith(OWN_MUTATOR)]
+    named = {entry.partition(":")[2] for entry in pool} | {plan.agents.model}
+    named -= {""}
+    if not plan.model.base_url or plan.model.name in own:
+        named.add(plan.model.name)
+    return snapshot(named, {**local, **own})
+
+
+def target_price(plan: RunPlan, book: PriceBook) -> Price | None:
+    """The price of the frozen model; None where it is unknown."""
+    if plan.model.base_url and not plan.model.prices:
+        return None
+    return book.price(plan.model.name)
+
+
+def keep(run: Path, book: PriceBook) -> None:
+    """Write the book into a run directory."""
+    (run / FILE).write_text(book.text())
+
+
+def kept(run: Path, plan: RunPlan) -> PriceBook:
+    """The book that a run started with; one made now for a run that has none."""
+    path = run / FILE
+    return read_book(path) if path.is_file() else price_book(plan)
