@@ -6,10 +6,10 @@ everything else belongs to one owner. Values passed in and out are frozen; nobod
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -200,7 +200,8 @@ class ModelSession(Protocol):
 
 
 class ModelGateway(Protocol):
-    """The only way to the model, on one node. Speaks OpenAI chat completions."""
+    """The only way to the model, on one node. Speaks OpenAI chat completions and responses, and
+    Anthropic messages."""
 
     @property
     def model(self) -> str:
@@ -219,12 +220,17 @@ class ModelGateway(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Completion:
-    """An upstream's answer: HTTP status, the response body and the metered usage."""
+    """An upstream's answer: HTTP status, the response body and the metered usage.
+
+    `retry_after_s` is how long a provider that refuses asks to be left alone; 0 where it says
+    nothing.
+    """
 
     status: int
     body: Mapping[str, object]
     usage: Usage
     seconds: float
+    retry_after_s: float = 0.0
 
 
 class Upstream(Protocol):
@@ -245,6 +251,51 @@ class Upstream(Protocol):
 
     async def close(self) -> None:
         """Release connections."""
+        ...
+
+
+Emit = Callable[[Mapping[str, object]], Awaitable[None]]
+"""Takes one chunk of a chat completion, as soon as it is there."""
+
+
+@runtime_checkable
+class StreamingUpstream(Protocol):
+    """An upstream that can also answer piece by piece."""
+
+    async def stream(
+        self, request: Mapping[str, object], scope: str, nth: int, emit: Emit
+    ) -> Completion:
+        """As `complete`, with each chunk given to `emit` first; the answer is the whole.
+
+        Raises `ModelError` where the stream breaks off. A provider that answers in one piece
+        after all gives `emit` nothing.
+        """
+        ...
+
+
+class ModelServer(Protocol):
+    """A model server that the run starts itself: embedded, or vLLM. Belongs to one owner."""
+
+    @property
+    def base_url(self) -> str:
+        """The OpenAI-compatible root; meaningful while it is alive."""
+        ...
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process runs."""
+        ...
+
+    async def start(self) -> None:
+        """Start it, and wait until it is healthy; raises `ModelError` with the end of its log."""
+        ...
+
+    async def healthy(self) -> bool:
+        """Whether it says that it is ready."""
+        ...
+
+    async def stop(self) -> None:
+        """End it and all its processes; safe to call twice."""
         ...
 
 
