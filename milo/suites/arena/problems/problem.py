@@ -1,0 +1,143 @@
+"""What a problem is: how a candidate is read, and two implementations of its objective.
+
+A candidate is the arena's JSON object with one field. Reading applies the arena's acceptance
+rules and raises `Rejected`; the two objectives see what was accepted only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+AGREEMENT = 1e-12
+"""Relative difference of the two implementations from which a candidate is refused."""
+MAX_VALUES = 100_000
+"""The longest construction that is read."""
+EXACT_INTEGERS = 2**53
+
+
+class Rejected(ValueError):
+    """The arena's verdict that a candidate is none; the message says why."""
+
+
+class Direction(StrEnum):
+    """Which way is better."""
+
+    MINIMISE = "minimise"
+    MAXIMISE = "maximise"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Published:
+    """A value that somebody published."""
+
+    who: str
+    value: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Problem:
+    """One open problem.
+
+    `field` is the key of the arena's JSON; `read` makes its value an array or raises `Rejected`;
+    `fast` and `direct` are the two implementations of the objective (raise `Rejected` too).
+    `minimum_improvement` is what the arena asks of a new leader (0 where any gain will do).
+    """
+
+    name: str
+    title: str
+    direction: Direction
+    field: str
+    minimum_improvement: float
+    read: Callable[[object], Array]
+    fast: Callable[[Array], float]
+    direct: Callable[[Array], float]
+    published: tuple[Published, ...] = ()
+
+    @property
+    def sign(self) -> float:
+        """+1 where larger is better, −1 where smaller is."""
+        return 1.0 if self.direction is Direction.MAXIMISE else -1.0
+
+    def gain(self, value: float, over: float) -> float:
+        """By how much a value is better than another; negative where it is worse."""
+        return self.sign * (value - over)
+
+    @property
+    def best_published(self) -> Published | None:
+        """The best of the published values."""
+        return max(self.published, key=lambda one: self.sign * one.value, default=None)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verified:
+    """An accepted candidate: what was read of it, and the value both implementations give."""
+
+    construction: Array
+    value: float
+
+
+def verify(problem: Problem, candidate: object) -> Verified:
+    """Judge a candidate (the arena's JSON, parsed) by both implementations.
+
+    Raises `Rejected` where a rule refuses it, where a value is not finite, or where the two
+    implementations differ by more than `AGREEMENT`: then rounding decides, not mathematics.
+    """
+    if not isinstance(candidate, Mapping) or problem.field not in candidate:
+        raise Rejected(f"expected a JSON object with the key {problem.field!r}")
+    construction = problem.read(candidate[problem.field])
+    with np.errstate(all="ignore"):
+        value, other = problem.direct(construction), problem.fast(construction)
+    if not (math.isfinite(value) and math.isfinite(other)):
+        raise Rejected(f"the value is not finite ({value!r})")
+    if abs(value - other) > AGREEMENT * abs(value):
+        raise Rejected(f"the two verifiers differ: {value!r} and {other!r}")
+    return Verified(construction=construction, value=value)
+
+
+def numbers(value: object, *, most: int = MAX_VALUES) -> Array:
+    """A flat list of finite numbers as an array of shape (n,); negative zero becomes zero."""
+    if not isinstance(value, list) or not value:
+        raise Rejected("expected a list of numbers that is not empty")
+    if len(value) > most:
+        raise Rejected(f"expected at most {most} numbers, found {len(value)}")
+    return np.array([_number(one) for one in value], dtype=np.float64)
+
+
+def rows(value: object, count: int, width: int) -> Array:
+    """A list of `count` lists of `width` finite numbers, as an array of that shape."""
+    if not isinstance(value, list) or len(value) != count:
+        found = len(value) if isinstance(value, list) else type(value).__name__
+        raise Rejected(f"expected a list of {count} points, found {found}")
+    for row in value:
+        if not isinstance(row, list) or len(row) != width:
+            raise Rejected(f"expected points of {width} numbers")
+    return np.array([[_number(one) for one in row] for row in value], dtype=np.float64)
+
+
+def _number(one: object) -> float:
+    if isinstance(one, bool) or not isinstance(one, int | float):
+        raise Rejected(f"expected a number, found {type(one).__name__}")
+    try:
+        number = float(one)
+    except OverflowError:
+        raise Rejected("a number is too large") from None
+    if not math.isfinite(number):
+        raise Rejected(f"expected finite numbers, found {number!r}")
+    return number + 0.0
+
+
+def unit_scale(values: Array) -> Array:
+    """The values times the power of two that brings the largest magnitude into [0.5, 1).
+
+    Exact but for what underflows, so an objective without a scale gives the same on both.
+    """
+    _, exponent = np.frexp(np.abs(values).max())
+    return np.ldexp(values, -int(exponent))
