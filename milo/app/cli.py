@@ -103,6 +103,12 @@ def _add_reading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     form.add_argument("--json", action="store_true")
     form.add_argument("--markdown", action="store_true")
     report.set_defaults(handler=_report)
+    compare = commands.add_parser("compare", help="rank the winners of runs, with paired tests")
+    compare.add_argument("runs", nargs="+", metavar="RUN", help="runs, or folders of runs")
+    compare.add_argument("--split", choices=("test", "validation"), default="")
+    compare.add_argument("--each", action="store_true", help="a row for every run")
+    compare.add_argument("--json", action="store_true")
+    compare.set_defaults(handler=_compare)
     runs = commands.add_parser("runs", help="list the runs here")
     runs.set_defaults(handler=_runs)
     export = commands.add_parser("export", help="copy a harness out of a run")
@@ -206,6 +212,13 @@ def _report(args: argparse.Namespace) -> int:
 
     form = "json" if args.json else "markdown" if args.markdown else "text"
     print(report_text(locate(args.run, RUNS_DIR), form=form))
+    return OK
+
+
+def _compare(args: argparse.Namespace) -> int:
+    from milo.app.protocol_tools import compare_text
+
+    print(compare_text(args.runs, RUNS_DIR, split=args.split, each=args.each, as_json=args.json))
     return OK
 
 
