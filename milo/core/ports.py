@@ -65,7 +65,9 @@ class EnvironmentSpec:
     """A fresh environment: the starting workspace, read-only mounts by absolute path, limits.
 
     `gateway_socket` is a unix socket of the host that appears as 127.0.0.1:`gateway_port` inside.
-    `owner` labels everything that the environment leaves on its host, for the reaper.
+    `owner` labels everything that the environment leaves on its host, for the reaper. `folders` of
+    the host are shown read-only at their own paths. `limits_addresses` is False for programs that
+    reserve far more address space than they use, which a limit per process would only break.
     Commands start in `setting.workdir`, which is where the workspace lies: without an image it
     holds the workspace tree, with one what the image has there.
     """
@@ -76,6 +78,8 @@ class EnvironmentSpec:
     owner: str
     gateway_socket: Path | None = None
     gateway_port: int = 8765
+    folders: tuple[Path, ...] = ()
+    limits_addresses: bool = True
     setting: Setting = field(default_factory=Setting)
 
 
