@@ -6,8 +6,10 @@ Only reads: a run may be alive in another process meanwhile.
 from __future__ import annotations
 
 import io
+import json
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -22,8 +24,9 @@ from milo.store import RunReader, find_run
 from milo.views.concluding import build_report
 from milo.views.rendering import print_report, report_markdown
 from milo.views.report import Place, Report, report_json
-from milo.views.status import RunState, Status, status_json, status_of
+from milo.views.status import Status, status_json, status_of
 from milo.views.status import status_text as status_words
+from milo.views.text import json_ready, percent
 
 MULTIRUNS = Path("multirun")
 DEPTH = 3
@@ -134,14 +137,41 @@ def report_text(path: Path, *, form: str) -> str:
     return text.getvalue().rstrip("\n")
 
 
-def runs_text(folders: Sequence[Path]) -> str:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunLine:
+    """One run of a listing; `fault` says what is wrong with one that can't be read."""
+
+    run: str
+    created: float = 0.0
+    state: str = ""
+    islands: int = 0
+    tried: int = 0
+    admitted: int = 0
+    best_validation: float = 0.0
+    winner: str = ""
+    fault: str = ""
+
+    @property
+    def words(self) -> str:
+        """Where the run stands, in one line."""
+        if self.fault:
+            return self.fault
+        won = f", winner {self.winner}" if self.winner else ""
+        best = f", best validation {percent(self.best_validation)} %"
+        children = f"{self.admitted} of {self.tried} children admitted"
+        return f"{self.state}, {self.islands} islands, {children}{best}{won}"
+
+
+def runs_text(folders: Sequence[Path], *, as_json: bool = False) -> str:
     """One line for each run below the folders, the newest last; what to do where there is none."""
     paths = [path for folder in folders for path in runs_below(folder)]
-    if not paths:
+    lines = sorted((_line(path) for path in paths), key=lambda line: (line.created, line.run))
+    if as_json:
+        return json.dumps(json_ready(lines), indent=2, sort_keys=True, allow_nan=False)
+    if not lines:
         return "no runs here; milo run budget=quick makes one"
-    lines = sorted(_line(path) for path in paths)
-    width = max(len(name) for _, name, _ in lines)
-    return "\n".join(f"{name:<{width}}  {words}" for _, name, words in lines)
+    width = max(len(line.run) for line in lines)
+    return "\n".join(f"{line.run:<{width}}  {line.words}" for line in lines)
 
 
 def runs_below(folder: Path) -> tuple[Path, ...]:
@@ -150,20 +180,24 @@ def runs_below(folder: Path) -> tuple[Path, ...]:
     return tuple(sorted({found.parent for p in patterns for found in folder.glob(p)}))
 
 
-def _line(path: Path) -> tuple[float, str, str]:
-    """When a run was made, its path, and where it stands; a broken run says so in its place."""
+def _line(path: Path) -> RunLine:
+    """Where a run stands; a broken run says so in its place."""
     try:
         with RunReader(path) as reader:
             created = reader.created
         found = status(path, time.time())
     except MiloError as error:
-        return 0.0, str(path), str(error)
-    tried = sum(island.tried for island in found.islands)
-    admitted = sum(island.admitted for island in found.islands)
-    words = f"{found.state}, {len(found.islands)} islands, {admitted} of {tried} children admitted"
-    if found.state is RunState.FINISHED and found.winner:
-        words += f", winner {found.winner.candidate}"
-    return created, str(path), words
+        return RunLine(run=str(path), fault=str(error))
+    return RunLine(
+        run=str(path),
+        created=created,
+        state=str(found.state),
+        islands=len(found.islands),
+        tried=sum(island.tried for island in found.islands),
+        admitted=sum(island.admitted for island in found.islands),
+        best_validation=max((i.best_validation for i in found.islands), default=0.0),
+        winner=found.winner.candidate if found.winner else "",
+    )
 
 
 def export(path: Path, candidate: str, target: Path) -> str:

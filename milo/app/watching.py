@@ -1,0 +1,50 @@
+"""`milo view` and `milo report --html`: the replay page, served or written."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from pathlib import Path
+
+from milo.core.errors import RunError
+from milo.store import RunReader
+from milo.views.page_file import TRACE_BYTES, write_page
+from milo.views.serving import LOCAL, LiveFilm, PageServer
+
+
+def write_html(path: Path, target: Path, *, trace_bytes: int = TRACE_BYTES) -> str:
+    """Write a run's page to a file; what was done, in words. Raises `RunError`."""
+    if target.is_dir():
+        raise RunError(f"page {target}", "a file to write", "a directory")
+    beside = target.with_name(f".{target.name}.part")
+    try:
+        with RunReader(path) as reader, beside.open("w", encoding="utf-8") as out:
+            write_page(reader, out, trace_bytes=trace_bytes)
+        beside.replace(target)
+    except OSError as error:
+        raise RunError(f"page {target}", "a file that can be written", str(error)) from error
+    finally:
+        beside.unlink(missing_ok=True)
+    size = target.stat().st_size / 1e6
+    return f"{target} holds the replay page of {path} ({size:.1f} MB, needs no network)"
+
+
+def serve(path: Path, *, host: str = LOCAL, port: int = 0, browse: bool = True) -> int:
+    """Serve a run's page until the user stops it; the exit code."""
+    film = LiveFilm(path, lambda: None)
+    try:
+        server = PageServer(film, host, port)
+    except OSError as error:
+        raise RunError(f"address {host}:{port}", "one that is free here", str(error)) from error
+    print(f"{path} is at {server.url} (Ctrl-C ends this)", flush=True)
+    if host != LOCAL:
+        print("anyone who can reach this address can read the run", file=sys.stderr, flush=True)
+    if browse:
+        webbrowser.open(server.url)
+    try:
+        server.serve()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.close()
+    return 0

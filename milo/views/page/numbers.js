@@ -1,0 +1,95 @@
+// Figures: exact sums as the records' own fold makes them, and how figures are written.
+"use strict";
+
+const Numbers = (() => {
+  // The correctly rounded sum (Shewchuk's non-overlapping partials), so that a mean shown here is
+  // the very float that the search computed.
+  function exactSum(values) {
+    const partials = [];
+    for (const value of values) {
+      let x = value;
+      let kept = 0;
+      for (const partial of partials) {
+        let y = partial;
+        if (Math.abs(x) < Math.abs(y)) [x, y] = [y, x];
+        const high = x + y;
+        const low = y - (high - x);
+        if (low !== 0) partials[kept++] = low;
+        x = high;
+      }
+      partials.length = kept;
+      partials.push(x);
+    }
+    return roundPartials(partials);
+  }
+
+  function roundPartials(partials) {
+    let at = partials.length - 1;
+    if (at < 0) return 0;
+    let high = partials[at];
+    let low = 0;
+    while (at > 0) {
+      const x = high;
+      const y = partials[--at];
+      high = x + y;
+      low = y - (high - x);
+      if (low !== 0) break;
+    }
+    // A tie is broken by the sign of what lies below it.
+    if (at > 0 && low !== 0 && Math.sign(low) === Math.sign(partials[at - 1])) {
+      const doubled = low * 2;
+      const moved = high + doubled;
+      if (moved - high === doubled) return moved;
+    }
+    return high;
+  }
+
+  const DASH = "–";
+
+  function percent(share, digits = 1) {
+    return share === null || share === undefined ? DASH : (100 * share).toFixed(digits);
+  }
+
+  function count(number) {
+    if (number === null || number === undefined) return DASH;
+    for (const [limit, unit] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]]) {
+      if (Math.abs(number) >= limit * 0.9995) return (number / limit).toFixed(1) + unit;
+    }
+    return number.toFixed(0);
+  }
+
+  function seconds(value) {
+    if (value === null || value === undefined) return DASH;
+    if (value < 60) return value.toFixed(value < 10 ? 2 : 1) + " s";
+    const whole = Math.round(value);
+    const minutes = Math.floor(whole / 60);
+    if (minutes < 60) return `${minutes} min ${String(whole % 60).padStart(2, "0")} s`;
+    return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, "0")} min`;
+  }
+
+  function clock(value) {
+    const whole = Math.max(0, Math.floor(value));
+    const pad = (n) => String(n).padStart(2, "0");
+    const hours = Math.floor(whole / 3600);
+    const rest = `${hours ? pad(Math.floor(whole / 60) % 60) : Math.floor(whole / 60)}:${pad(whole % 60)}`;
+    return hours ? `${hours}:${rest}` : rest;
+  }
+
+  function dollars(value) {
+    if (value === null || value === undefined) return "price unknown";
+    return value >= 0.01 || value === 0 ? `$${value.toFixed(2)}` : `$${value.toFixed(4)}`;
+  }
+
+  // Round values for an axis that covers [low, high], at most `most` of them.
+  function ticks(low, high, most) {
+    const span = high - low || 1;
+    const raw = span / Math.max(1, most);
+    const power = 10 ** Math.floor(Math.log10(raw));
+    const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw);
+    const found = [];
+    for (let at = Math.ceil(low / step) * step; at <= high + step * 1e-9; at += step) found.push(at);
+    return found;
+  }
+
+  return { exactSum, percent, count, seconds, clock, dollars, ticks, DASH };
+})();

@@ -1,0 +1,167 @@
+"""Serves the replay page of one run on this machine, and follows the run while it goes on."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+from collections.abc import Callable
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from milo.core.errors import MiloError, RecordError
+from milo.store import RunReader
+from milo.views.dossier import dossier_of, public_trace
+from milo.views.film import FilmFold
+from milo.views.page_file import shell_of
+from milo.views.text import json_ready
+
+LOCAL = "127.0.0.1"
+
+
+class LiveFilm:
+    """The film of a run directory as it grows. Threads may ask at once; one at a time is served.
+
+    `live` gives the newest snapshot of the running search as JSON-ready data, None where there
+    is none.
+    """
+
+    def __init__(self, path: Path, live: Callable[[], object]) -> None:
+        self._path = path
+        self._live = live
+        self._lock = threading.Lock()
+        self._fold = FilmFold()
+        self._frames: list[str] = []
+        self._size = -1
+        with RunReader(path) as reader:
+            self.name = reader.name
+
+    def film(self, start: int) -> bytes:
+        """Frames from a number on, as the page asks for them."""
+        with self._lock:
+            self._catch_up()
+            frames = ",".join(self._frames[max(0, start) :])
+        with RunReader(self._path) as reader:
+            alive = reader.owner() is not None
+        rest = json.dumps({"alive": alive, "run": self.name, "live": self._live()})
+        return f'{{"frames":[{frames}],{rest[1:]}'.encode()
+
+    def details(self, candidate: str) -> bytes | None:
+        """One candidate's dossier, None where it is unknown."""
+        with self._lock:
+            self._catch_up()
+            if candidate not in self._fold.population.lineage:
+                return None
+            with RunReader(self._path) as reader:
+                found = dossier_of(reader, self._fold.population, candidate)
+        return json.dumps(json_ready(found), allow_nan=False).encode()
+
+    def trace(self, digest: str) -> bytes | None:
+        """A trace by its hash, None where it is unknown."""
+        with RunReader(self._path) as reader:
+            try:
+                found = reader.traces.get(digest)
+            except RecordError:
+                return None
+        return json.dumps(public_trace(found), allow_nan=False).encode()
+
+    def _catch_up(self) -> None:
+        """Fold what the journal gained; a journal of unchanged size is not read again."""
+        size = (self._path / "journal.jsonl").stat().st_size
+        if size == self._size:
+            return
+        with RunReader(self._path) as reader:
+            for record in reader.records(len(self._frames)):
+                frame = self._fold.apply(record)
+                self._frames.append(json.dumps(frame, separators=(",", ":"), allow_nan=False))
+        self._size = size
+
+
+class PageServer:
+    """An HTTP server for one run; `url` is where it answers once it is made."""
+
+    def __init__(self, film: LiveFilm, host: str = LOCAL, port: int = 0) -> None:
+        """Bind; raises `OSError` where the port is taken."""
+        page = shell_of(film.name, source="served", data="").encode()
+        handler = type("Handler", (_Handler,), {"film": film, "page": page, "host": host})
+        self._server = ThreadingHTTPServer((host, port), handler)
+        self._server.daemon_threads = True
+        self.url = f"http://{host}:{self._server.server_port}/"
+
+    def serve(self) -> None:
+        """Answer until `stop` is called from another thread, or the process is interrupted."""
+        self._server.serve_forever(poll_interval=0.2)
+
+    def stop(self) -> None:
+        """End `serve` and free the port."""
+        self._server.shutdown()
+        self._server.server_close()
+
+    def close(self) -> None:
+        """Free the port, where `serve` has ended by itself."""
+        self._server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    film: LiveFilm
+    page: bytes
+    host: str
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        """Answer one request; nothing is ever written."""
+        if not self._is_asked_here():
+            self._answer(HTTPStatus.FORBIDDEN, b"", "text/plain")
+            return
+        try:
+            body = self._found()
+        except MiloError as error:
+            words = " ".join(str(error).split()).encode()
+            self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, words, "text/plain")
+            return
+        if body is None:
+            self._answer(HTTPStatus.NOT_FOUND, b"", "text/plain")
+        elif body is self.page:
+            self._answer(HTTPStatus.OK, body, "text/html; charset=utf-8")
+        else:
+            self._answer(HTTPStatus.OK, body, "application/json")
+
+    def _found(self) -> bytes | None:
+        url = urlsplit(self.path)
+        match unquote(url.path).split("/")[1:]:
+            case [""]:
+                return self.page
+            case ["film"]:
+                start = parse_qs(url.query).get("from", ["0"])[0]
+                return self.film.film(int(start) if start.isdecimal() else 0)
+            case ["details", candidate]:
+                return self.film.details(candidate)
+            case ["trace", digest]:
+                return self.film.trace(digest)
+        return None
+
+    def _is_asked_here(self) -> bool:
+        """A page of another site must not read a run through a name that it points here."""
+        asked = self.headers.get("Host", "").rpartition(":")[0]
+        return self.host not in (LOCAL, "localhost") or asked in (LOCAL, "localhost")
+
+    def _answer(self, status: HTTPStatus, body: bytes, kind: str) -> None:
+        packs = "gzip" in self.headers.get("Accept-Encoding", "") and len(body) > 1400
+        data = gzip.compress(body, 1) if packs else body
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        if packs:
+            self.send_header("Content-Encoding", "gzip")
+        self.end_headers()
+        try:
+            self.wfile.write(data)
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing: the terminal belongs to the user."""
