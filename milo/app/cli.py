@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
+from milo.app.watch_commands import add_watching
 from milo.core.errors import MiloError, UserError
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_running(commands)
     _add_reading(commands)
+    add_watching(commands, RUNS_DIR)
     _add_checking(commands)
     return parser
 
@@ -102,6 +104,7 @@ def _add_reading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     form = report.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true")
     form.add_argument("--markdown", action="store_true")
+    form.add_argument("--html", type=Path, metavar="FILE", help="write the replay page")
     report.set_defaults(handler=_report)
     compare = commands.add_parser("compare", help="rank the winners of runs, with paired tests")
     compare.add_argument("runs", nargs="+", metavar="RUN", help="runs, or folders of runs")
@@ -110,6 +113,7 @@ def _add_reading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     compare.add_argument("--json", action="store_true")
     compare.set_defaults(handler=_compare)
     runs = commands.add_parser("runs", help="list the runs here")
+    runs.add_argument("--json", action="store_true")
     runs.set_defaults(handler=_runs)
     export = commands.add_parser("export", help="copy a harness out of a run")
     export.add_argument("run", metavar="RUN")
@@ -210,6 +214,11 @@ def _status(args: argparse.Namespace) -> int:
 def _report(args: argparse.Namespace) -> int:
     from milo.app.inspect import locate, report_text
 
+    if args.html:
+        from milo.app.watching import write_html
+
+        print(write_html(locate(args.run, RUNS_DIR), args.html))
+        return OK
     form = "json" if args.json else "markdown" if args.markdown else "text"
     print(report_text(locate(args.run, RUNS_DIR), form=form))
     return OK
@@ -222,10 +231,10 @@ def _compare(args: argparse.Namespace) -> int:
     return OK
 
 
-def _runs(_: argparse.Namespace) -> int:
+def _runs(args: argparse.Namespace) -> int:
     from milo.app.inspect import runs_text
 
-    print(runs_text((RUNS_DIR, Path("multirun"))))
+    print(runs_text((RUNS_DIR, Path("multirun")), as_json=args.json))
     return OK
 
 
