@@ -18,6 +18,7 @@ from milo.core.evidence import Brief, Exchange, Proposal, Trace
 from milo.core.harness import Harness
 from milo.core.lineage import Lineage
 from milo.core.moves import Consultation
+from milo.core.servers import ModelServer as ModelServer
 from milo.core.task import Limits, Setting, Task
 from milo.core.topology import Topology
 from milo.core.tree import FileTree
@@ -274,32 +275,6 @@ class StreamingUpstream(Protocol):
         Raises `ModelError` where the stream breaks off. A provider that answers in one piece
         after all gives `emit` nothing.
         """
-        ...
-
-
-class ModelServer(Protocol):
-    """A model server that the run starts itself: embedded, or vLLM. Belongs to one owner."""
-
-    @property
-    def base_url(self) -> str:
-        """The OpenAI-compatible root; meaningful while it is alive."""
-        ...
-
-    @property
-    def alive(self) -> bool:
-        """Whether its process runs."""
-        ...
-
-    async def start(self) -> None:
-        """Start it, and wait until it is healthy; raises `ModelError` with the end of its log."""
-        ...
-
-    async def healthy(self) -> bool:
-        """Whether it says that it is ready."""
-        ...
-
-    async def stop(self) -> None:
-        """End it and all its processes; safe to call twice."""
         ...
 
 
