@@ -18,7 +18,7 @@ from milo.core.evidence import Brief, Exchange, Proposal, Trace
 from milo.core.harness import Harness
 from milo.core.lineage import Lineage
 from milo.core.moves import Consultation
-from milo.core.servers import ModelServer as ModelServer
+from milo.core.servers import ModelServer as ModelServer  # noqa: PLC0414
 from milo.core.task import Limits, Setting, Task
 from milo.core.topology import Topology
 from milo.core.tree import FileTree
