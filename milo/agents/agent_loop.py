@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from milo.agents.brief import as_files, cut
+from milo.agents.brief import as_files
+from milo.agents.brief_text import cut
 from milo.agents.patches import EditRefused, check_editable, replace_once
 from milo.core.attempt import Usage
 from milo.core.events import Change

@@ -1,19 +1,37 @@
 """What a model-driven mutator is shown: the brief as files, and as one bounded prompt.
 
-Bounds are in characters. Policy where something doesn't fit: the task of the round, the rejected
-edits' titles and the request always stand; source comes whole, largest file cut last; failing
-attempts come before passing ones, one per task before a second of the same; of the lineage the
-path from the seed is kept in full, and the oldest edges without a change in score go first.
+| file | what it holds |
+| --- | --- |
+| `task.md` | the task of the round, the orchestrator's request, why a child was sent back |
+| `constraints.md` | what a child must keep to |
+| `parent-source.md` | the parent's source (left out where it lies beside the brief as files) |
+| `parent-scores.md` | per-task table, the worst first |
+| `parent-patterns.md` | what failing attempts have in common, counted |
+| `parent-tasks/NN.md` | one task each: a failing attempt beside a passing one of the same task |
+| `complement.md` | of a graft: what each parent solves that the other doesn't |
+| `lineage.md` | every edit as a tree, with its diagnosis and effect, rejected ones too |
+| `data/*.jsonl` | the same evidence, cut less, for the programs beside it |
+
+A graft has `parent1-…` and `parent2-…`. Sizes are bounded in characters. Policy where something
+doesn't fit: task, constraints and the request always stand; source comes smallest file first and
+the largest is cut; tasks are shown worst first, one failing and one passing attempt each, until
+their share is used up; within an attempt how it ended, what was printed, judged and changed stands
+before the calls, whose middle goes first; of the lineage the tree of titles stays before the words,
+and the path from the seed before the rest. Every cut is marked with what is left out.
+
+Only search-split material enters, and nothing of verifiers but their public reports.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from milo.core.events import Verdict
-from milo.core.evidence import Brief, Edge, Evidence, ParentView
+from milo.agents.brief_attempts import by_task, patterns, task_text
+from milo.agents.brief_data import as_data
+from milo.agents.brief_lineage import lineage_text
+from milo.agents.brief_scores import complement, table
+from milo.agents.brief_text import cut
+from milo.core.evidence import Brief, ParentView
 
 TASK = """You improve a harness: a small program that drives a language model to do tasks in a
 folder. The model is frozen; only the harness changes. Diagnose why attempts fail, form one
@@ -27,49 +45,100 @@ CONSTRAINTS = """- The harness runs with the task's folder as working directory,
   are refused, and so are children equal to their parent.
 - harness.toml stays valid and its smoke command must pass."""
 
+GRAFT = """This is a graft: {one} (its source is the one you edit) and {two}, from another island,
+are both parents. Combine both parents into one child that keeps what each solves and the other doesn't;
+complement.md says what that is. The child must differ from each of them."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bounds:
-    """Largest sizes in characters, and numbers of attempts shown."""
+    """Largest sizes in characters. `tasks` is the number shown, `attempts` their size together,
+    `task` that of one; `data` is 0 where the evidence as data is not wanted."""
 
-    source: int = 16_000
-    attempt: int = 1_800
-    failing: int = 5
-    passing: int = 2
-    lineage: int = 5_000
-    table: int = 3_000
+    source: int = 60_000
+    table: int = 6_000
+    patterns: int = 6_000
+    tasks: int = 24
+    task: int = 9_000
+    attempts: int = 120_000
+    lineage: int = 40_000
+    data: int = 4_000_000
+
+    @property
+    def readable(self) -> int:
+        """No brief's texts are longer together, whatever the run has seen."""
+        per_parent = self.source + self.table + self.patterns + self.attempts
+        return 2 * per_parent + self.table + self.lineage + HEAD_CHARS
 
 
-def prompt(brief: Brief, bounds: Bounds = Bounds()) -> str:
+HEAD_CHARS = 16_000
+REQUEST_CHARS = 4_000
+IN_A_PROMPT = Bounds(
+    source=16_000,
+    table=3_000,
+    patterns=2_000,
+    tasks=5,
+    task=2_600,
+    attempts=11_000,
+    lineage=5_000,
+    data=0,
+)
+AS_FILES = Bounds()
+
+
+def prompt(brief: Brief, bounds: Bounds = IN_A_PROMPT) -> str:
     """The whole brief as one text."""
     files = as_files(brief, bounds)
     return "\n\n".join(f"# {name}\n\n{text}" for name, text in files.items())
 
 
-def as_files(brief: Brief, bounds: Bounds = Bounds()) -> dict[str, str]:
-    """The brief by file name, in reading order; empty sections are left out."""
-    sections = {"task.md": _task(brief), "constraints.md": CONSTRAINTS}
+def as_files(
+    brief: Brief, bounds: Bounds = AS_FILES, *, with_source: bool = True
+) -> dict[str, str]:
+    """The brief by file name, in reading order; empty sections are left out.
+
+    `with_source` is False where the parents' source lies beside the brief as files.
+    """
+    sections = {"task.md": task_of(brief), "constraints.md": constraints(brief)}
+    shared = replace(bounds, attempts=bounds.attempts // len(brief.parents))
     for number, view in enumerate(brief.parents):
         prefix = "parent" if len(brief.parents) == 1 else f"parent{number + 1}"
-        sections[f"{prefix}-source.md"] = source_text(view, bounds.source)
+        if with_source:
+            sections[f"{prefix}-source.md"] = source_text(view, bounds.source)
         sections[f"{prefix}-scores.md"] = table(view, bounds.table)
-        sections[f"{prefix}-failing.md"] = _attempts(view, False, bounds.failing, bounds.attempt)
-        sections[f"{prefix}-passing.md"] = _attempts(view, True, bounds.passing, bounds.attempt)
+        sections[f"{prefix}-patterns.md"] = patterns(view, bounds.patterns)
+        sections |= _tasks(view, prefix, shared)
+    if len(brief.parents) > 1:
+        sections["complement.md"] = complement(brief.parents, bounds.table)
     sections["lineage.md"] = lineage_text(brief.snapshot, bounds.lineage)
+    if bounds.data:
+        sections |= as_data(brief, bounds.data)
     return {name: text for name, text in sections.items() if text}
 
 
-def _task(brief: Brief) -> str:
+def task_of(brief: Brief) -> str:
+    """The task of the round in words."""
     parts = [TASK, f"Island {brief.island}, round {brief.round}."]
     if len(brief.parents) > 1:
-        parts.append("Combine both parents into one child that differs from each of them.")
+        one, two = (view.candidate for view in brief.parents[:2])
+        parts.append(GRAFT.format(one=one, two=two))
     if brief.niche:
-        parts.append(f"The island's niche: {brief.niche}")
+        parts.append(
+            f"This island was founded to serve a niche: {cut(brief.niche, REQUEST_CHARS)}\n"
+            "Keep what its members solve there, and go further in that direction."
+        )
     if brief.request:
-        parts.append(f"The orchestrator asks: {brief.request}")
+        parts.append(f"The orchestrator asks: {cut(brief.request, REQUEST_CHARS)}")
     if brief.error:
-        parts.append(f"Your last child of this round was sent back: {brief.error}")
-    return "\n".join(parts)
+        said = cut(brief.error, REQUEST_CHARS)
+        parts.append(f"Your last child of this round was sent back: {said}")
+    return "\n\n".join(parts)
+
+
+def constraints(brief: Brief) -> str:
+    """What a child must keep to, the parent's own manifest included."""
+    editable = ", ".join(brief.parents[0].harness.manifest.editable)
+    return f"{CONSTRAINTS}\n- Only these files may be changed, added or removed: {editable}"
 
 
 def source_text(view: ParentView, limit: int) -> str:
@@ -78,96 +147,18 @@ def source_text(view: ParentView, limit: int) -> str:
     parts, left = [], limit
     for path in sorted(tree, key=lambda p: (p != "harness.toml", len(tree[p].data))):
         text = cut(tree.text(path), max(0, left))
-        left -= len(text)
+        left -= len(text) + len(path) + 6
         parts.append(f"--- {path}\n{text}")
-    return "\n".join(parts)
+    return cut("\n".join(parts), limit)
 
 
-def table(view: ParentView, limit: int) -> str:
-    """Per-task scores, the worst first."""
-    rows = [
-        f"{task} | {score.reward:.2f} | {score.n} | {score.tokens:.0f} | {score.latency_s:.1f}"
-        for task, score in sorted(view.scores.items(), key=lambda item: (item[1].reward, item[0]))
-    ]
-    return cut("\n".join(["task | reward | attempts | tokens | seconds", *rows]), limit)
-
-
-def _attempts(view: ParentView, resolved: bool, number: int, limit: int) -> str:
-    chosen = _one_per_task_first(e for e in view.evidence if e.outcome.resolved is resolved)
-    return "\n\n".join(attempt_text(item, limit) for item in chosen[:number])
-
-
-def _one_per_task_first(items: Iterable[Evidence]) -> list[Evidence]:
-    first: dict[str, Evidence] = {}
-    more: list[Evidence] = []
-    for item in items:
-        if first.setdefault(item.outcome.key.task, item) is not item:
-            more.append(item)
-    return [*first.values(), *more]
-
-
-def attempt_text(item: Evidence, limit: int) -> str:
-    """One attempt in words: what was asked, said, run and left."""
-    share = max(100, limit // 6)
-    outcome, trace = item.outcome, item.trace
-    lines = [
-        f"## {outcome.key.task} ({outcome.status}, reward {outcome.reward}, "
-        f"{outcome.usage.tokens} tokens, {len(trace.exchanges)} calls)",
-        f"Task: {cut(item.instruction, share)}",
-        f"Folder: {cut(', '.join(item.workspace_files), share // 2) or 'empty'}",
-    ]
-    if trace.exchanges:
-        last = trace.exchanges[-1]
-        lines.append(f"Last request: {cut(json.dumps(last.request.get('messages')), share)}")
-        lines.append(f"Last response: {cut(json.dumps(last.response.get('choices')), share)}")
-    for name, text in (("stderr", trace.stderr), ("verifier", trace.report)):
-        if text.strip():
-            lines.append(f"{name}: {cut(text.strip(), share)}")
-    changed = ", ".join(f"{name}: {cut(text, 120)!r}" for name, text in trace.changed.items())
-    lines.append(f"Changed files: {cut(changed, share) or 'none'}")
-    return "\n".join(lines)
-
-
-def lineage_text(snapshot: Sequence[Edge], limit: int) -> str:
-    """The edges, newest first; those that fit least are reduced to their titles."""
-    full, short, left = [], [], limit
-    order = sorted(snapshot, key=lambda e: (not e.on_path, -e.round, e.child))
-    for edge in order:
-        text = edge_text(edge)
-        if edge.on_path or len(text) <= left:
-            full.append(text)
-            left -= len(text)
-        elif edge.verdict in (Verdict.REJECTED, Verdict.INVALID):
-            short.append(f"- {edge.verdict}: {edge.change.title}")
-    if short:
-        full.append("Also tried:\n" + "\n".join(short))
-    return "\n\n".join(full)
-
-
-def edge_text(edge: Edge) -> str:
-    """One edge: what was tried, why, and what it did."""
-    lines = [f"{edge.parent} -> {edge.child} (round {edge.round}, {edge.verdict or 'unjudged'})"]
-    lines.append(f"Edit: {edge.change.title}")
-    if edge.change.hypothesis:
-        lines.append(f"Hypothesis: {edge.change.hypothesis}")
-    if edge.reason:
-        lines.append(f"Reason: {edge.reason}")
-    if edge.before and edge.after:
-        lines.append(
-            f"Accuracy {edge.before.accuracy:.3f} -> {edge.after.accuracy:.3f}, "
-            f"tokens {edge.before.tokens:.0f} -> {edge.after.tokens:.0f}, "
-            f"seconds {edge.before.latency_s:.1f} -> {edge.after.latency_s:.1f}"
-        )
-    for word, tasks in (("Now solved", edge.flipped_up), ("Now failed", edge.flipped_down)):
-        if tasks:
-            lines.append(f"{word}: {', '.join(tasks)}")
-    if edge.patch:
-        lines.append(cut(edge.patch, 1500))
-    return "\n".join(lines)
-
-
-def cut(text: str, limit: int) -> str:
-    """The text within a limit; a cut is marked with what is left out."""
-    if len(text) <= limit:
-        return text
-    return f"{text[:limit]}... ({len(text) - limit} more characters)"
+def _tasks(view: ParentView, prefix: str, bounds: Bounds) -> dict[str, str]:
+    """The tasks that are shown, the worst first, within their share."""
+    sections, left = {}, bounds.attempts
+    for number, items in enumerate(list(by_task(view).values())[: bounds.tasks], 1):
+        text = cut(task_text(items, bounds.task), bounds.task)
+        left -= len(text)
+        if left < 0:
+            break
+        sections[f"{prefix}-tasks/{number:02}.md"] = text
+    return sections

@@ -9,7 +9,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from milo.agents.pool import MODEL_DRIVEN, OFFLINE
+from milo.agents.cli.description import load
+from milo.agents.pool import MODEL_DRIVEN, OFFLINE, is_described
 from milo.app.convert import flat, nearest
 from milo.core.errors import ConfigError
 from milo.core.plan import RunPlan
@@ -115,8 +116,11 @@ def mutators() -> Mapping[str, bool]:
 
 
 def _check_mutator(entry: str, plan: RunPlan) -> None:
-    known = mutators()
+    known = dict(mutators())
     name, _, model = entry.partition(":")
+    if is_described(name):
+        load(name)
+        known[name] = True
     if name not in known:
         meant = nearest(name, known)
         hint = f" ({meant!r}?)" if meant else ""

@@ -75,6 +75,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_reading(commands)
     add_watching(commands, RUNS_DIR)
     _add_checking(commands)
+    _add_mutators(commands)
     return parser
 
 
@@ -132,6 +133,15 @@ def _add_checking(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     check.set_defaults(handler=_suite_check)
     listing = kinds.add_parser("list", help="the built-in suites")
     listing.set_defaults(handler=_suite_list)
+
+
+def _add_mutators(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    mutators = commands.add_parser("mutators", help="coding agents as mutators")
+    kinds = mutators.add_subparsers(dest="mutators_command", required=True, metavar="COMMAND")
+    kinds.add_parser("list", help="which there are").set_defaults(handler=_mutators_list)
+    install = kinds.add_parser("install", help="install them for this machine")
+    install.add_argument("names", nargs="+", metavar="NAME", help="a name, or a description file")
+    install.set_defaults(handler=_mutators_install)
 
 
 def _take_rest(
@@ -263,6 +273,20 @@ def _suite_list(_: argparse.Namespace) -> int:
     from milo.app.suite_tools import list_suites
 
     print(list_suites())
+    return OK
+
+
+def _mutators_list(_: argparse.Namespace) -> int:
+    from milo.app.agents import agents_text
+
+    print(agents_text())
+    return OK
+
+
+def _mutators_install(args: argparse.Namespace) -> int:
+    from milo.app.agents import install
+
+    install(args.names)
     return OK
 
 

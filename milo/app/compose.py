@@ -20,11 +20,13 @@ from pathlib import Path
 import numpy as np
 from platformdirs import user_cache_path
 
+from milo.app.agents import programs_folder
 from milo.app.checks import LOCAL_MODELS, OWN_MUTATOR
 from milo.app.face import provider_keys
 from milo.app.model_caller import SessionCaller
 from milo.app.pricing import target_price
 from milo.app.sandbox_shell import SandboxShell
+from milo.app.station import AgentStation
 from milo.core.attempt import Usage
 from milo.core.errors import ConfigError
 from milo.core.plan import RunPlan
@@ -40,7 +42,7 @@ from milo.gateway.price_book import PriceBook
 from milo.gateway.proxy import Gateway
 from milo.gateway.replay_upstream import ReplayUpstream
 from milo.gateway.weights import built_in, cached, fetch
-from milo.rollout.local import choose
+from milo.rollout.local import KINDS, choose
 from milo.rollout.runner import LocalAttemptRunner, check_needs
 from milo.runtime.parts import HostParts, ModelCaller
 from milo.search.referee import check_answer
@@ -178,7 +180,19 @@ class AppParts:
         """A mutator of the pool, or the user's own (``python:MODULE:NAME``)."""
         from milo.agents.pool import make_mutator
 
-        return own_mutator(name) if name.startswith(f"{OWN_MUTATOR}:") else make_mutator(name)
+        if name.startswith(f"{OWN_MUTATOR}:"):
+            return own_mutator(name)
+        return make_mutator(name, lambda: self._station(name))
+
+    def _station(self, mutator: str) -> AgentStation:
+        """Where a coding agent runs: installed on this host, so in a sandbox of it."""
+        kind = self.plan.cluster.sandbox
+        return AgentStation(
+            sandbox=choose(kind if kind in KINDS else "auto"),
+            open_line=lambda: self._agent_line(mutator),
+            owner=self._owner(),
+            programs=programs_folder(),
+        )
 
     def model_caller(self, mutator: str) -> ModelCaller:
         """The model that a mutator spec ``NAME:MODEL`` names, or the run's agent model."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from milo.agents.pool import is_described
 from milo.app.checks import check
 from milo.app.convert import build, flat, leaves, nearest, plain
 from milo.app.face import Face, face_of, plan_of, provider_keys
@@ -239,8 +240,17 @@ def _absolute(face: Face, cwd: Path) -> Face:
             data[key] = str((cwd / Path(data[key]).expanduser()).resolve())
     if data["replay"] and (cwd / data["replay"]).exists():  # else it is a run's name
         data["replay"] = str((cwd / data["replay"]).resolve())
+    data["mutators.pool"] = [_absolute_entry(entry, cwd) for entry in data["mutators.pool"]]
     data["seeds.dirs"] = [str((cwd / Path(d).expanduser()).resolve()) for d in data["seeds.dirs"]]
     return build(Face, _nested(data))
+
+
+def _absolute_entry(entry: str, cwd: Path) -> str:
+    """A mutator that is described in a file, by the file's absolute path."""
+    kind, colon, model = entry.partition(":")
+    if not is_described(kind):
+        return entry
+    return f"{(cwd / Path(kind).expanduser()).resolve()}{colon}{model}"
 
 
 def _nested(values: Mapping[str, Any]) -> dict[str, Any]:

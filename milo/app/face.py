@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from milo.agents.pool import MODEL_DRIVEN
+from milo.agents.pool import needs_model
 from milo.app.checks import LOCAL_MODELS
 from milo.core.budget import Budget
 from milo.core.plan import (
@@ -143,7 +143,7 @@ def face_of(plan: RunPlan) -> Face:
 
 def _with_model(mutator: str, hosted: str) -> str:
     """A model-driven mutator that names no model thinks with the run's."""
-    return f"{mutator}:{hosted}" if mutator in MODEL_DRIVEN and hosted else mutator
+    return f"{mutator}:{hosted}" if needs_model(mutator) and hosted else mutator
 
 
 def _agents(face: Face, has_key: bool) -> AgentsPlan:

@@ -46,8 +46,8 @@ class AgentJob:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgentRun:
-    """How such a program ended and what it left. `exit.limit` is ``dollars`` or ``model`` where it
-    was ended because its money was spent or its model was gone."""
+    """How such a program ended and what it left. `exit.limit` is ``dollars``, ``capped`` or
+    ``model`` where it was ended because its money or its calls were spent, or its model gone."""
 
     exit: Exit
     workspace: FileTree

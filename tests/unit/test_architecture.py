@@ -74,6 +74,8 @@ RUNS_IN_A_SANDBOX = (
     "milo/seeds/",
     "milo/suites/deskwork/verifier/",
     "milo/agents/operators/techniques/",
+    "milo/agents/tools/milo_",
+    "milo/agents/cli/start.py",
     "milo/rollout/launcher.py",
 )
 """Programs that MILO puts into a sandbox, where milo itself is not and the environment is how the

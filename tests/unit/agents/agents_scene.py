@@ -32,6 +32,7 @@ class ScriptedWorkshop:
     asked: list[list[Mapping[str, object]]] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
     shell_tree: FileTree | None = None
+    usage: Usage = field(default_factory=Usage)
 
     async def smoke(self, tree: FileTree) -> str:
         Harness.from_tree(tree)

@@ -10,7 +10,7 @@ import pytest
 from agents_scene import ScriptedWorkshop, brief, evidence, seed, view
 
 from milo.agents.agent_loop import AgentLoopMutator
-from milo.agents.brief import Bounds, as_files, prompt
+from milo.agents.brief import as_files, prompt
 from milo.agents.patches import EditRefused
 from milo.agents.pool import OFFLINE, make_mutator, model_of
 from milo.agents.single_call import SingleCallMutator
@@ -109,7 +109,7 @@ def test_the_agent_inspects_edits_tests_and_finishes() -> None:
     )
     proposal = loop(workshop)
     shown = results(workshop)
-    assert shown[0].startswith("task | reward") and "main.py:14" in shown[1]
+    assert "task | reward" in shown[0] and "main.py:14" in shown[1]
     assert "shown" in shown[2] and "passes" in shown[5]
     assert proposal.change.title == "shorter" and proposal.usage.calls == 7
     assert "brief/task.md" not in proposal.tree and "notes.py" in proposal.tree
@@ -180,11 +180,11 @@ def test_the_brief_stays_within_its_bounds_and_keeps_what_matters() -> None:
     given = replace(
         brief(parent, snapshot=snapshot), request="graft it", error="too long", niche="n"
     )
-    text = prompt(given, Bounds())
-    assert len(text) < 40_000
-    for words in ("graft it", "too long", "edit 1", "- rejected: edit 2", "main.py", "no gain"):
+    text = prompt(given)
+    assert len(text) < 44_000
+    for words in ("graft it", "too long", "edit 1", "- c2 rejected: edit 2", "main.py", "no gain"):
         assert words in text
-    assert as_files(given)["parent-failing.md"].count("## t") == 5
+    assert len(as_files(given)) > 20
 
 
 def test_two_parents_are_shown_side_by_side() -> None:
