@@ -20,7 +20,6 @@ from milo.app.config import amend, differences
 from milo.app.inspect import locate, progress_of, report_of
 from milo.app.multirun import RunProgress
 from milo.app.pricing import keep, kept, price_book
-from milo.app.suite_tools import left_out_words
 from milo.core.budget import Budget, Spend
 from milo.core.errors import HarnessError, RunError
 from milo.core.events import Record
@@ -36,7 +35,6 @@ from milo.runtime.ray_stage import RayStage
 from milo.runtime.seeding import Seed
 from milo.runtime.wallclock import WallClock
 from milo.search.estimate import RunSize, estimate
-from milo.search.preserving import probe_attempts
 from milo.store.codec import decode_plan, encode_plan
 from milo.store.reader import RunReader
 from milo.store.run_store import RunStore
@@ -59,8 +57,6 @@ def launch(plan: RunPlan, *, overrides: Sequence[str]) -> int:
     parts = AppParts(plan=plan, path=Path(plan.run), prices=price_book(plan))
     suite = parts.suite()
     words = expectation(plan, suite, len(seeds))
-    if suite.left_out:
-        print(left_out_words(suite.left_out))
     fetch_weights(plan)
     name = Path(plan.run).name
     store = RunStore.create(Path(plan.run), name, encode_plan(plan), clock=SystemClock())
@@ -123,7 +119,6 @@ def expectation(plan: RunPlan, suite: Suite, seeds: int) -> str:
         test=len(suite.splits.test),
         k=suite.k,
         tested=harnesses_tested(plan, seeds),
-        probe=probe_attempts(plan.strategy, len(suite.splits.search), suite.k),
     )
     return str(estimate(size, plan.budget))
 
