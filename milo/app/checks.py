@@ -76,7 +76,9 @@ def rules() -> Mapping[str, Rule]:
         "budget.tokens": _at_least(1),
         "budget.dollars": _above(0),
         "cluster.slots": _at_least(1),
-        "cluster.sandbox": _one_of("auto", "bubblewrap", "plain"),
+        "cluster.sandbox": _one_of("auto", "bubblewrap", "plain", "docker"),
+        "cluster.image": _filled(),
+        "cluster.images_gb": _above(0),
         "cluster.attempt_retries": _at_least(0),
         "tracking.wandb": _one_of("auto", "offline", "online", "off"),
     }

@@ -26,6 +26,7 @@ from milo.app.face import provider_keys
 from milo.app.model_caller import SessionCaller
 from milo.app.pricing import target_price
 from milo.app.sandbox_shell import SandboxShell
+from milo.app.sandboxes import choose_sandbox
 from milo.app.station import AgentStation
 from milo.core.attempt import Usage
 from milo.core.errors import ConfigError
@@ -92,7 +93,7 @@ class AppParts:
 
     async def open_host(self, name: str) -> HostParts:
         """Sandbox, gateway and runner of one node."""
-        sandbox = choose(self.plan.cluster.sandbox)
+        sandbox = choose_sandbox(self.plan.cluster)
         for task in self.suite().tasks.values():
             check_needs(task, sandbox)
         owner = self._owner()

@@ -162,7 +162,12 @@ class ClusterPlan:
     slots: int = 8
     """Attempts at once on each container host."""
     sandbox: str = "auto"
-    """``bubblewrap``, ``plain`` (weaker), or ``auto``: the strongest that works here."""
+    """``bubblewrap``, ``plain`` (weaker), or ``auto``: the stronger of the two that works here;
+    ``docker`` for containers on each host's engine, which tasks with images need."""
+    image: str = "python:3.11-slim"
+    """``docker`` only: the image for tasks that bring none; it must hold python3 and a shell."""
+    images_gb: float = 40.0
+    """``docker`` only: what images of tasks may take on each host's disk."""
     attempt_retries: int = 2
     """Times an attempt with an infrastructure fault is tried again."""
 

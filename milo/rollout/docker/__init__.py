@@ -1,0 +1,1 @@
+"""The sandbox on a Docker engine of this host: images, containers, networks, and their reaper."""

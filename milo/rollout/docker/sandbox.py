@@ -1,0 +1,80 @@
+"""The sandbox on a Docker engine of this host: an environment is a container.
+
+No network but the gateway, no capabilities, no new privileges, limits on time, memory, processors,
+processes, file size and storage; harness and verifier are read-only snapshots. Tasks without an
+image run in a base image whose system is read-only, as an ordinary user; tasks with one run in
+theirs. Every container, network and folder bears the run's label and its maker's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from milo.core.errors import MiloError
+from milo.core.ports import EnvironmentSpec
+from milo.rollout.docker.container import remove_container
+from milo.rollout.docker.environment import DockerEnvironment
+from milo.rollout.docker.host import DockerHost
+from milo.rollout.docker.labels import is_abandoned, run_filter
+from milo.rollout.docker.networks import Networks
+from milo.rollout.scratch import TreeShelf, reap_folders
+
+
+class DockerSandbox:
+    """Implements `ports.Sandbox`. Any number of environments at once on one event loop."""
+
+    def __init__(self, host: DockerHost) -> None:
+        self._host = host
+        self._shelf = TreeShelf(host.root, shared=True)
+        self._networks = Networks(host.engine)
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """What it enforces here, and what it can give a task."""
+        facts = self._host.engine.facts
+        words = {"isolation", "no-network", "file-size", "storage"}
+        words |= {"image-build", "image-pull", "workdir"}
+        words |= {"memory"} if facts.memory else set()
+        words |= {"pids"} if facts.pids else set()
+        words |= {"public-network"} if self._host.networks else set()
+        return frozenset(words)
+
+    @property
+    def description(self) -> str:
+        """One line."""
+        facts = self._host.engine.facts
+        kinds = (("memory", facts.memory), ("process", facts.pids), ("processor", facts.cpu))
+        lacks = [f"{kind} limits" for kind, there in kinds if not there]
+        warning = f" (WEAK: without {', '.join(lacks)})" if lacks else ""
+        return f"docker sandbox: engine {facts.version}, base image {self._host.base_name}{warning}"
+
+    async def open(self, spec: EnvironmentSpec) -> DockerEnvironment:
+        """A fresh environment; raises `MiloError` where the engine or the host can't make one."""
+        image = self._host.base
+        if spec.setting.image is not None:
+            image = await self._host.images.get(spec.setting.image)
+        try:
+            environment = DockerEnvironment(self._host, self._shelf, self._networks, spec, image)
+            try:
+                await environment.prepare()
+            except BaseException:
+                await environment.close()
+                raise
+        except OSError as error:
+            raise MiloError(f"no environment could be made: {error}") from error
+        return environment
+
+    async def reap(self, owner: str) -> int:
+        """Remove what a dead owner left: containers with their processes, networks, folders."""
+        count = await self._reap_containers(owner)
+        count += await self._networks.reap(owner)
+        return count + await asyncio.to_thread(reap_folders, self._host.root, owner)
+
+    async def _reap_containers(self, owner: str) -> int:
+        engine = self._host.engine
+        found = await engine.ask(engine.api.containers, all=True, filters=run_filter(owner))
+        count = 0
+        for container in found:
+            if is_abandoned(container.get("Labels") or {}):
+                count += await remove_container(engine, container["Id"])
+        return count
