@@ -73,13 +73,13 @@ class ResponsesEncoder:
         return b"".join(pieces)
 
     def error(self, status: int, body: JSON) -> bytes:
-        """The response as failed, then the error event: some clients look for one, some for the
-        other."""
+        """The response as failed, then the error event, flat and nested: clients differ."""
         message, code = error_message(body), error_code(body)
         failed = {"code": code or "server_error", "message": message}
         whole = {**self._shell, "status": "failed", "error": failed, "output": self._output()}
         pieces = [self._event("response.failed", response=whole)]
-        pieces.append(self._event("error", code=code, message=message, param=None))
+        told = {"type": "server_error", **failed, "param": None}
+        pieces.append(self._event("error", code=code, message=message, param=None, error=told))
         return b"".join(pieces)
 
     def _start(self, head: JSON) -> list[bytes]:
@@ -106,16 +106,15 @@ class ResponsesEncoder:
         ]
 
     def _begin(self, kind: str) -> list[bytes]:
-        prefix = {"reasoning": "rs", "message": "msg"}[kind]
         nth = f"{self._ident}_{self._places}" if self._places else self._ident
         item = self._new(kind, _Item(kind=kind, place=0, ident=nth))
         if kind == "reasoning":
             started = reasoning_item(nth, "", "in_progress")
             return [self._added(item, started)]
-        started = message_item(nth, None, "in_progress")
-        part = self._part_event("response.content_part.added", item, part=text_part(""))
-        assert started["id"].startswith(prefix)
-        return [self._added(item, started), part]
+        return [
+            self._added(item, message_item(nth, None, "in_progress")),
+            self._part_event("response.content_part.added", item, part=text_part("")),
+        ]
 
     def _new(self, key: object, item: _Item) -> _Item:
         item.place = self._places

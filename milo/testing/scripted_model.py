@@ -18,16 +18,19 @@ from aiohttp import web
 from milo.core.attempt import Usage
 from milo.core.errors import ModelError
 from milo.core.ports import Completion
+from milo.testing.scripted_stream import send_stream
 
 JSON = Mapping[str, object]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
-    """One scripted reply; `drop` cuts the connection without one.
+    """One scripted reply; `drop` cuts the connection without one, `drop_after` in the middle of a
+    stream, after so many pieces.
 
     Token counts that are None are counted from the text, one per blank-separated word.
-    `latency_s` is waited before the answer, `seconds_per_token` once per output token.
+    `latency_s` is waited before the answer, `seconds_per_token` once per output token (in a
+    stream before each piece). With `tells_usage` False no usage is told. `headers` are sent along.
     """
 
     text: str = ""
@@ -39,10 +42,15 @@ class Answer:
     seconds_per_token: float = 0.0
     prompt_tokens: int | None = None
     cached_tokens: int = 0
+    written_tokens: int = 0
     output_tokens: int | None = None
     reasoning_tokens: int = 0
     finish_reason: str = "stop"
     tool_calls: tuple[JSON, ...] = ()
+    thoughts: str = ""
+    drop_after: int | None = None
+    tells_usage: bool = True
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 Script = Callable[[JSON, int], Answer]
@@ -116,21 +124,37 @@ class ScriptedServer:
     async def _models(self, request: web.Request) -> web.Response:
         return web.json_response({"object": "list", "data": [{"id": "scripted"}]})
 
-    async def _complete(self, request: web.Request) -> web.Response:
+    async def _complete(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         self.tally.headers.append(dict(request.headers))
         answer = _start(self.tally, self.script, body)
+        streams = body.get("stream") is True and answer.status < 400 and not answer.drop
         try:
-            await self._sleep(_wait_s(answer))
+            await self._sleep(answer.latency_s if streams else _wait_s(answer))
+            reply = body_of(answer, body, self.tally.calls)
+            if streams:
+                return await self._stream(request, answer, reply)
         finally:
             self.tally.in_flight -= 1
         if answer.drop:
             if request.transport is not None:
                 request.transport.abort()
             raise ConnectionResetError("scripted drop")
-        reply = body_of(answer, body, self.tally.calls)
         _count(self.tally, reply)
-        return web.json_response(reply, status=answer.status)
+        return web.json_response(reply, status=answer.status, headers=answer.headers)
+
+    async def _stream(
+        self, request: web.Request, answer: Answer, reply: JSON
+    ) -> web.StreamResponse:
+        sent = await send_stream(
+            request,
+            reply,
+            seconds_per_piece=answer.seconds_per_token,
+            drop_after=answer.drop_after,
+            sleep=self._sleep,
+        )
+        _count(self.tally, reply)
+        return sent
 
 
 class ScriptedUpstream:
@@ -178,8 +202,9 @@ class ScriptedUpstream:
             return Usage(calls=1)
         prompt, output = _prompt_tokens(answer, request), _output_tokens(answer)
         return Usage(
-            uncached_input=prompt - answer.cached_tokens,
+            uncached_input=prompt - answer.cached_tokens - answer.written_tokens,
             cached_input=answer.cached_tokens,
+            cache_write=answer.written_tokens,
             output=output,
             reasoning=answer.reasoning_tokens,
             calls=1,
@@ -193,22 +218,31 @@ def body_of(answer: Answer, request: JSON, number: int) -> dict[str, object]:
         error = {"message": answer.error, "type": "scripted", "code": answer.code or None}
         return {"error": error}
     message: dict[str, object] = {"role": "assistant", "content": answer.text}
+    if answer.thoughts:
+        message["reasoning_content"] = answer.thoughts
     if answer.tool_calls:
         message["tool_calls"] = list(answer.tool_calls)
-    prompt, output = _prompt_tokens(answer, request), _output_tokens(answer)
-    return {
+    completion: dict[str, object] = {
         "id": f"chatcmpl-scripted-{number}",
         "object": "chat.completion",
         "created": 0,
         "model": request.get("model", "scripted"),
         "choices": [{"index": 0, "message": message, "finish_reason": answer.finish_reason}],
-        "usage": {
-            "prompt_tokens": prompt,
-            "completion_tokens": output,
-            "total_tokens": prompt + output,
-            "prompt_tokens_details": {"cached_tokens": answer.cached_tokens},
-            "completion_tokens_details": {"reasoning_tokens": answer.reasoning_tokens},
+    }
+    return completion | ({"usage": _raw_usage(answer, request)} if answer.tells_usage else {})
+
+
+def _raw_usage(answer: Answer, request: JSON) -> dict[str, object]:
+    prompt, output = _prompt_tokens(answer, request), _output_tokens(answer)
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": output,
+        "total_tokens": prompt + output,
+        "prompt_tokens_details": {
+            "cached_tokens": answer.cached_tokens,
+            "cache_write_tokens": answer.written_tokens,
         },
+        "completion_tokens_details": {"reasoning_tokens": answer.reasoning_tokens},
     }
 
 
