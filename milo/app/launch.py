@@ -35,6 +35,7 @@ from milo.runtime.ray_stage import RayStage
 from milo.runtime.seeding import Seed
 from milo.runtime.wallclock import WallClock
 from milo.search.estimate import RunSize, estimate
+from milo.search.preserving import probe_attempts
 from milo.store.codec import decode_plan, encode_plan
 from milo.store.reader import RunReader
 from milo.store.run_store import RunStore
@@ -119,6 +120,7 @@ def expectation(plan: RunPlan, suite: Suite, seeds: int) -> str:
         test=len(suite.splits.test),
         k=suite.k,
         tested=harnesses_tested(plan, seeds),
+        probe=probe_attempts(plan.strategy, len(suite.splits.search), suite.k),
     )
     return str(estimate(size, plan.budget))
 

@@ -93,6 +93,8 @@ class Brief:
 
     One parent, or two for a graft (dst's best first). `seed` feeds the mutator's own random
     generator. `error` is the reason why the mutator's last child of this round was sent back.
+    `signals` point in words at evidence, and `library` holds earlier candidates to look into, where
+    the strategy has such parts.
     """
 
     island: str
@@ -104,6 +106,8 @@ class Brief:
     request: str = ""
     error: str = ""
     forbidden_digests: frozenset[str] = frozenset()
+    signals: str = ""
+    library: tuple[ParentView, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -17,6 +17,7 @@ class MemoryKind(StrEnum):
 
     FLAT = "flat"
     LINEAGE = "lineage"
+    ARCHIVE = "archive"
 
 
 class SelectionKind(StrEnum):
@@ -25,6 +26,22 @@ class SelectionKind(StrEnum):
     SOFTMAX = "softmax"
     BEST = "best"
     ROOT = "root"
+    GAIN = "gain"
+
+
+class AdmissionKind(StrEnum):
+    """What a child must do to be admitted."""
+
+    FRONT = "front"
+    PRESERVE = "preserve"
+
+
+class Signal(StrEnum):
+    """What evidence a mutator's attention is drawn to (DarwinX's three signals)."""
+
+    FAILURE = "failure"
+    TEACHER = "teacher"
+    SELF = "self"
 
 
 class TestedSeeds(StrEnum):
@@ -96,11 +113,14 @@ class SelectionPlan:
     """Parent selection (SPEC §4.1)."""
 
     kind: SelectionKind = SelectionKind.SOFTMAX
-    """softmax, best (ablations A and B), or root (independent mutations of the seeds)."""
+    """softmax, best (ablations A and B), root (independent mutations of the seeds), or gain
+    (DarwinX: the highest lineage gain among the confirmed, else broaden)."""
     alpha: float = 0.5
     """Weight of dominance against behavioural similarity."""
     tau: float = 0.25
     """Temperature of the softmax."""
+    beta: float = 0.2
+    """Chance that gain broadens over all that preserve their parent's solves."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,6 +133,12 @@ class AdmissionPlan:
     """Hypervolume that a child must add."""
     bootstraps: int = 200
     """Task-level bootstraps of child and front jointly."""
+    kind: AdmissionKind = AdmissionKind.FRONT
+    """front (the Pareto front grows), or preserve (DarwinX: extend without breaking)."""
+    delta: float = 1.0
+    """Solve rate, summed over tasks, that a child may lose against its parent (preserve)."""
+    probe: int = 2
+    """Times k more attempts on the parent's solved tasks before a promotion (preserve)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -139,6 +165,10 @@ class StrategyPlan:
     """How the winner is chosen."""
     tested_seeds: TestedSeeds = TestedSeeds.ALL
     """Seeds scored on the test split beside the winner: all, or the best on validation."""
+    merge: bool = False
+    """Whether members that solve different tasks are merged (kept if the union is covered)."""
+    signals: tuple[Signal, ...] = ()
+    """Evidence that mutators are pointed to: failure, teacher, self."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -38,6 +38,7 @@ from milo.runtime.seeding import Seed, order_by_fitness, recorded_order, smoke_s
 from milo.runtime.stage import Stage
 from milo.runtime.wallclock import WallClock
 from milo.search.island import IslandSetup, SeedRef
+from milo.search.preserving import probe_attempts
 
 RUN_SHARD = "run"
 TICK_S = 0.5
@@ -206,8 +207,9 @@ class Driver:
         return Ticket(setup=self._setup(move.new_island), mutator=move.mutator, speciate=move)
 
     def _pace(self) -> Pace:
-        per_task = len(self._suite.splits.search) + len(self._suite.splits.validation)
-        return Pace(attempts_per_child=per_task * self._suite.k)
+        splits, k = self._suite.splits, self._suite.k
+        probe = probe_attempts(self._plan.strategy, len(splits.search), k)
+        return Pace(attempts_per_child=(len(splits.search) + len(splits.validation)) * k + probe)
 
     def _launch_missing(self) -> None:
         for ticket in self._tickets():

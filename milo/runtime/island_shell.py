@@ -22,7 +22,7 @@ from milo.core.errors import (
     ReplayMiss,
 )
 from milo.core.events import Event
-from milo.core.evidence import Brief, Proposal
+from milo.core.evidence import Brief, ParentView, Proposal
 from milo.core.harness import Harness, patch_between
 from milo.core.moves import Graft, Move
 from milo.core.ports import Mutator
@@ -49,6 +49,7 @@ from milo.search.preflight import check_child
 from milo.search.snapshot import build_snapshot
 
 EVIDENCE_LIMIT = 96
+LIBRARY_LIMIT = 24
 POLL_S = 5.0
 
 
@@ -317,7 +318,14 @@ class Shell:
             niche=state.niche,
             error=need.error,
             forbidden_digests=frozenset(n.harness for n in lineage if n.harness),
+            signals=need.signals,
+            library=tuple([await self._library_view(candidate) for candidate in need.library]),
         )
+
+    async def _library_view(self, candidate: str) -> ParentView:
+        """An earlier candidate to look into, with fewer attempts than a parent has."""
+        state, k = self._island.state, self._island.setup.k
+        return await self._peers.recorder.parent_view(candidate, state.search, k, LIBRARY_LIMIT)
 
     async def _measured(self, parents: Sequence[str]) -> Sequence[str]:
         """Parents, once a donor's attempts on this island's search set are on record too."""

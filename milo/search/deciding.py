@@ -13,9 +13,11 @@ from milo.core.events import (
 from milo.core.fitness import Fitness, missing_tasks
 from milo.core.hypervolume import Frame
 from milo.core.lineage import Node
+from milo.core.plan import AdmissionKind
 from milo.core.ports import Decision
 from milo.search.admission import judge
 from milo.search.draws import Purpose, generator
+from milo.search.preserving import decide, next_probe
 from milo.search.progress import Standing
 from milo.search.record import IslandRecord
 
@@ -86,12 +88,16 @@ def _verdict(record: IslandRecord, node: Node) -> Event | None:
         return None
     if missing_tasks(node.evaluation("search"), tasks):
         return _round_end(record, node)
+    if next_probe(record, node) is not None:
+        return None
     decision = _admission(record, node)
     return _judged(node, Verdict.ADMITTED if decision.admitted else Verdict.REJECTED, decision)
 
 
 def _admission(record: IslandRecord, node: Node) -> Decision:
     state, setup = record.state, record.setup
+    if setup.strategy.admission.kind is AdmissionKind.PRESERVE:
+        return decide(record, node)
     if state.frame is None:
         raise ValueError(f"island {state.island} judges {node.candidate} without a frame")
     return judge(

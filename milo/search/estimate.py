@@ -14,6 +14,7 @@ class RunSize:
     """The sizes that fix a run's cost: seeds, islands, tasks per split, attempts per task.
 
     `tested` harnesses are scored on the test split: the winner, and seeds to compare it with.
+    `probe` is what admission may ask for beside a child's own scores.
     """
 
     seeds: int
@@ -23,11 +24,12 @@ class RunSize:
     test: int
     k: int
     tested: int = 1
+    probe: int = 0
 
     @property
     def per_child(self) -> int:
-        """Attempts that a child may need: search and, if it is admitted, validation."""
-        return self.k * (self.search + self.validation)
+        """Attempts that a child may need: search, a probe and, if it is admitted, validation."""
+        return self.k * (self.search + self.validation) + self.probe
 
     @property
     def per_round(self) -> int:

@@ -33,6 +33,8 @@ from milo.core.moves import Curriculum, Graft, Move, Speciate, islands_touched
 from milo.core.topology import IslandState, Topology, best_member, moved_members
 from milo.search.deciding import closing, following
 from milo.search.draws import Purpose, draw_seed, generator
+from milo.search.guidance import guidance
+from milo.search.merging import complementary_pair
 from milo.search.needs import (
     Closed,
     IslandSetup,
@@ -43,6 +45,7 @@ from milo.search.needs import (
     NeedScores,
     SeedRef,
 )
+from milo.search.preserving import next_probe
 from milo.search.progress import Standing
 from milo.search.record import IslandRecord
 from milo.search.selection import selection_of
@@ -198,6 +201,9 @@ class Island:
         node = self._record.current()
         if node is None:
             return self._ask_child(state)
+        probe = next_probe(self._record, node) if self._record.awaits_verdict(node) else None
+        if probe is not None:
+            return probe
         split = "search" if node.verdict is None else "validation"
         tasks = state.search if node.verdict is None else self.setup.validation
         return self._ask_scores(node.candidate, node.harness, split, tasks)
@@ -230,6 +236,7 @@ class Island:
         round_ = state.round + 1
         if not self._parents:
             self._parents = self._choose_parents(state, round_)
+        hints = guidance(self.setup.strategy, self.lineage, self._parents, state.search)
         return NeedChild(
             round=round_,
             parents=self._parents,
@@ -237,12 +244,19 @@ class Island:
             error=self._error,
             tries=self._tries,
             candidate=self._record.next_id(),
+            signals=hints.signals,
+            library=hints.library,
         )
 
     def _choose_parents(self, state: IslandState, round_: int) -> tuple[str, ...]:
         if state.pending_graft:
             return (best_member(state, self.lineage), state.pending_graft)
         members = self._record.scored_members() or state.members
+        if self.setup.strategy.merge:
+            latest = self._record.latest()
+            pair = complementary_pair(members, self.lineage, state.search, latest)
+            if pair:
+                return pair
         rng = generator(self.setup, round_, Purpose.SELECTION)
         return (self._selection.choose(members, self.lineage, state.search, rng),)
 

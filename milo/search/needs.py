@@ -59,7 +59,7 @@ class NeedChild:
 
     Answer with `proposed`, or with `sent_back` where preflight refused it; then `error` holds the
     reason and `tries` how many were sent back. `candidate` is the id the child will get, `seed`
-    feeds the mutator's random generator.
+    feeds the mutator's random generator. `signals` and `library` are the strategy's guidance.
     """
 
     round: int
@@ -68,6 +68,8 @@ class NeedChild:
     error: str
     tries: int
     candidate: str
+    signals: str = ""
+    library: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -38,6 +38,7 @@ class IslandRecord:
         self._seeds = {seed.candidate: seed.harness for seed in setup.seeds}
         self._visitors: dict[str, dict[str, TaskScore]] = {}
         self._incomplete: Counter[tuple[str, str, int]] = Counter()
+        self._rescored: set[tuple[str, str]] = set()
         self._deferred: list[Event] = []
 
     @property
@@ -51,6 +52,9 @@ class IslandRecord:
         """Fold one of the island's own events in."""
         if isinstance(event, CandidateProposed):
             self._retry_deferred()
+        if isinstance(event, CandidateScored) and event.candidate in self.lineage:
+            before = self.lineage[event.candidate].evaluation(event.split)
+            self._rescored.update((event.candidate, t) for t in event.scores if t in before)
         self.lineage.apply(event)
         self.topology.apply(event, self.lineage)
         match event:
@@ -139,6 +143,15 @@ class IslandRecord:
         node = self.lineage[self._own[-1]]
         return node if node.round == self.state.round + 1 else None
 
+    def latest(self) -> str:
+        """The island's newest candidate; "" where it made none."""
+        return self._own[-1] if self._own else ""
+
+    def awaits_verdict(self, node: Node) -> bool:
+        """Whether a child is scored on the whole search set and not yet judged."""
+        evaluation = node.evaluation("search")
+        return node.verdict is None and not missing_tasks(evaluation, self.state.search)
+
     def next_id(self) -> str:
         """The id of the island's next proposal; a root seed is number 0."""
         return f"{self.setup.island}.{len(self._own) + bool(self.state.source)}"
@@ -155,11 +168,19 @@ class IslandRecord:
 
     def lacking(self, candidate: str, split: str, tasks: Sequence[str]) -> tuple[str, ...]:
         """Tasks still to be asked for; none once the evaluation has been asked for enough."""
-        if self._incomplete[candidate, split, self.state.epoch] >= MAX_ASKS:
+        if self.is_given_up(candidate, split):
             return ()
         if split == "search":
             return missing_tasks(self.search_scores(candidate), tasks)
         return missing_tasks(self.lineage[candidate].evaluation(split), tasks)
+
+    def was_rescored(self, candidate: str, task: str) -> bool:
+        """Whether a task of a candidate was measured again after it had a score."""
+        return (candidate, task) in self._rescored
+
+    def is_given_up(self, candidate: str, split: str) -> bool:
+        """Whether an incomplete evaluation has been asked for often enough."""
+        return self._incomplete[candidate, split, self.state.epoch] >= MAX_ASKS
 
     def to_frame(self) -> Mapping[str, str]:
         """Candidates (with harness digests) to be scored before the frame is fixed."""

@@ -12,6 +12,7 @@ from milo.core.fitness import Fitness
 from milo.core.lineage import Lineage
 from milo.core.plan import SelectionKind, SelectionPlan
 from milo.core.ports import ParentSelection
+from milo.search.lineage_gain import GainSelection
 
 Array = NDArray[np.float64]
 
@@ -98,6 +99,8 @@ def selection_of(plan: SelectionPlan) -> ParentSelection:
             return BestSelection()
         case SelectionKind.ROOT:
             return RootSelection()
+        case SelectionKind.GAIN:
+            return GainSelection(beta=plan.beta)
 
 
 def dominance(fitness: Sequence[Fitness | None]) -> Array:

@@ -107,11 +107,11 @@ def test_what_is_no_plain_assignment_is_refused(word: str) -> None:
         ("seed=true", "seed", "a whole number", "True"),
         ("seed=1.5", "seed", "a whole number", "1.5"),
         ("strategy.orchestrator=3", "strategy.orchestrator", "true or false", "3"),
-        ("strategy.memory=big", "strategy.memory", "flat, lineage", "'big'"),
+        ("strategy.memory=big", "strategy.memory", "flat, lineage, archive", "'big'"),
         ("seed=null", "seed", "a whole number", "null"),
         ("suite.families={a: 1}", "suite.families", "a list", "a"),
         ("suite.families=[1]", "suite.families[0]", "text", "1"),
-        ("strategy.admission={alpha: 1}", "strategy.admission", "strategy.admission.alpha", ""),
+        ("strategy.admission={alpha: 1}", "strategy.admission", "strategy.admission.", ""),
     ],
 )
 def test_a_wrong_type_says_key_expected_and_found(
@@ -441,9 +441,11 @@ mutators mutators.model mutators.pool
 orchestrator orchestrator.kind
 replay run seed
 seeds seeds.dirs
-strategy strategy.admission.alpha strategy.admission.bootstraps strategy.admission.epsilon
-strategy.islands strategy.memory strategy.mutation_tries strategy.name strategy.orchestrator
-strategy.patience strategy.selection.alpha strategy.selection.kind strategy.selection.tau
+strategy strategy.admission.alpha strategy.admission.bootstraps strategy.admission.delta
+strategy.admission.epsilon strategy.admission.kind strategy.admission.probe
+strategy.islands strategy.memory strategy.merge strategy.mutation_tries strategy.name
+strategy.orchestrator strategy.patience strategy.selection.alpha strategy.selection.beta
+strategy.selection.kind strategy.selection.tau strategy.signals
 strategy.tested_seeds
 strategy.winner
 suite suite.families suite.k suite.name suite.path suite.search suite.split_seed suite.test
