@@ -37,6 +37,7 @@ from milo.core.events import (
     RunStarted,
     WinnerFrozen,
 )
+from milo.core.fitness import fitness_on
 from milo.core.population import Population
 from milo.core.topology import IslandState
 from milo.views.spending import MomentsFold
@@ -102,11 +103,12 @@ class FilmFold:
         return {"name": event.name, "model": event.model, "plan": json_ready(event.plan), **splits}
 
     def _scores(self, event: CandidateScored, out: list[Operation]) -> dict[str, object]:
-        scores = list(event.scores.values())
+        scores, tasks = list(event.scores.values()), tuple(event.scores)
         return {
             "candidate": event.candidate,
             "split": event.split,
-            "set": self._set(tuple(event.scores), out),
+            "set": self._set(tasks, out),
+            "fitness": list(fitness_on(event.scores, tasks)) if tasks else None,
             "missing": list(event.missing),
             **{name: [getattr(score, name) for score in scores] for name in SCORE_FIELDS},
         }

@@ -39,8 +39,11 @@ def page_source(name: str) -> str:
     return (resources.files("milo.views") / "page" / name).read_text(encoding="utf-8")
 
 
-def shell_of(title: str, *, source: str, data: str) -> str:
-    """The page around its data; `source` is ``file`` or ``served``."""
+def shell_of(title: str, *, source: str, data: str = "", more: str = "") -> str:
+    """The page around its data; `source` is ``file`` or ``served``.
+
+    `data` comes before the scripts, `more` behind them: what only a click asks for.
+    """
     parts = {
         "title": html.escape(title),
         "source": source,
@@ -49,6 +52,7 @@ def shell_of(title: str, *, source: str, data: str) -> str:
         "style": page_source("style.css"),
         "script": "\n".join(page_source(name) for name in SCRIPTS),
         "data": data,
+        "more": more,
     }
     page = page_source("page.html")
     # In one pass: what is put in may itself hold something like a place to fill.
@@ -69,9 +73,9 @@ def write_page(reader: RunReader, out: TextIO, *, trace_bytes: int = TRACE_BYTES
     frames = [fold.apply(record) for record in reader.records()]
     alive = reader.owner() is not None
     film = {"frames": frames, "alive": alive, "run": reader.name, "live": None}
-    head, tail = shell_of(reader.name, source="file", data="\0").split("\0")
+    page = shell_of(reader.name, source="file", data=_packed("film", film), more="\0")
+    head, tail = page.split("\0")
     out.write(head)
-    out.write(_packed("film", film))
     dossiers: dict[str, Dossier] = {}
     for number, chunk in enumerate(_chunks(reader, fold)):
         out.write(_packed(f"details-{number}", {c: json_ready(d) for c, d in chunk.items()}))

@@ -84,7 +84,7 @@ class PageServer:
 
     def __init__(self, film: LiveFilm, host: str = LOCAL, port: int = 0) -> None:
         """Bind; raises `OSError` where the port is taken."""
-        page = shell_of(film.name, source="served", data="").encode()
+        page = shell_of(film.name, source="served").encode()
         handler = type("Handler", (_Handler,), {"film": film, "page": page, "host": host})
         self._server = ThreadingHTTPServer((host, port), handler)
         self._server.daemon_threads = True

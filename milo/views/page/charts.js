@@ -158,16 +158,19 @@ const Charts = (() => {
       return reel.fitnessAt(candidate, split, set, position);
     }
 
-    points() {
-      const { reel, position } = this;
+    // What is scored at the position, where it stands on the canvas.
+    points({ toX, toY }) {
+      const { reel, position, cost } = this;
       const members = this.hooks.members();
       const found = [];
       for (let i = 0, n = reel.countAt(position); i < n; i += 1) {
         const candidate = reel.candidates[i];
         const fitness = this.fitness(candidate, position);
         if (!fitness) continue;
-        const member = members.has(candidate.candidate);
-        found.push({ candidate, member, gain: fitness[0], cost: fitness[this.cost] });
+        found.push({
+          candidate, member: members.has(candidate.candidate), gain: fitness[0], cost: fitness[cost],
+          x: toX(fitness[cost]), y: toY(fitness[0]),
+        });
       }
       return found;
     }
@@ -179,8 +182,7 @@ const Charts = (() => {
         x: this.x, y: this.y, xWords: words, yWords: asPercent,
         xLabel: this.cost === 1 ? "tokens per attempt" : "seconds per attempt",
       });
-      const points = this.points();
-      this.shown = points.map((p) => ({ ...p, x: scale.toX(p.cost), y: scale.toY(p.gain) }));
+      this.shown = this.points(scale);
       this.front(context, width, scale);
       this.marks(context);
     }
@@ -188,12 +190,10 @@ const Charts = (() => {
     marks(context) {
       const { reject, ink } = Drawing.colours();
       const small = this.shown.length > 1500;
-      const lost = new Path2D();
-      for (const { x, y, member } of this.shown) if (!member && small) lost.rect(x - 1, y - 1, 2, 2);
       context.fillStyle = reject;
-      context.globalAlpha = 0.5;
-      context.fill(lost);
-      context.globalAlpha = 1;
+      if (small) {
+        for (const { x, y, member } of this.shown) if (!member) context.fillRect(x - 1, y - 1, 2, 2);
+      }
       for (const { x, y, member, candidate } of this.shown) {
         if (small && !member) continue;
         const verdict = candidate.judgedAt(this.position)?.verdict;

@@ -74,7 +74,7 @@ const Film = (() => {
       this.judgements = [];
       this.scored = { search: [], validation: [], test: [] };
       this.known = {};
-      this.fits = {};
+      this.fits = new Map();
     }
 
     judgedAt(position) {
@@ -179,20 +179,19 @@ const Film = (() => {
       const entries = candidate.scored[split] || [];
       const upto = countBefore(entries, position);
       if (!upto || set === null || set === undefined) return null;
-      const known = candidate.fits[split];
-      if (known && known.upto === upto && known.set === set) return known.fitness;
-      const fitness = this.measure(candidate, split, set, position, entries, upto);
-      candidate.fits[split] = { upto, set, fitness };
-      return fitness;
+      if (upto === 1 && entries[0].set === set) return entries[0].fitness;
+      const key = `${split} ${upto} ${set}`;
+      let known = candidate.fits.get(key);
+      if (known === undefined) {
+        known = this.measure(candidate, split, set, position);
+        candidate.fits.set(key, known);
+      }
+      return known;
     }
 
-    measure(candidate, split, set, position, entries, upto) {
+    measure(candidate, split, set, position) {
       const tasks = this.sets[set];
       if (!tasks.length) return null;
-      if (upto === 1 && entries[0].set === set) {
-        const { n, reward, tokens, latency_s: latency } = entries[0];
-        return means(n, reward, tokens, latency);
-      }
       const scores = this.scoresAt(candidate, split, position);
       if (tasks.some((task) => !scores.has(task))) return null;
       const rows = tasks.map((task) => scores.get(task));

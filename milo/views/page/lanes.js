@@ -16,21 +16,26 @@ const Lanes = (() => {
       this.position = 0;
       this.column = 22;
       this.left = 0;
+      this.narrow = false;
       this.follows = true;
       this.selected = null;
       this.path = new Set();
       this.spans = new Map();
       this.surface = new Drawing.Surface(canvas, (c, w, h) => this.paint(c, w, h));
-      scroller.addEventListener("scroll", () => this.surface.draw());
+      this.top = 0;
+      scroller.addEventListener("scroll", () => {
+        this.top = scroller.scrollTop;
+        this.surface.draw();
+      });
       this.listen(canvas);
     }
 
     get gutter() {
-      return this.surface && this.surface.width < 560 ? 84 : 168;
+      return this.narrow ? 84 : 168;
     }
 
     get laneHeight() {
-      return this.surface && this.surface.width < 560 ? 84 : 100;
+      return this.narrow ? 84 : 100;
     }
 
     // Call when frames came in: lanes, their rank and the height of each node may have changed.
@@ -43,6 +48,7 @@ const Lanes = (() => {
     }
 
     resize() {
+      this.narrow = this.scroller.clientWidth < 560;
       if (!this.order) return;
       const height = Math.max(1, this.order.length) * this.laneHeight + TOP;
       this.spacer.style.height = `${height}px`;
@@ -140,7 +146,7 @@ const Lanes = (() => {
     }
 
     laneTop(rank) {
-      return TOP + rank * this.laneHeight - this.scroller.scrollTop;
+      return TOP + rank * this.laneHeight - this.top;
     }
 
     colour(island) {
@@ -267,22 +273,24 @@ const Lanes = (() => {
       const { reject, surface } = Drawing.colours();
       const fine = this.column >= FINE;
       const size = Math.max(3, Math.min(5.5, this.column / 3));
-      const dots = { admitted: new Path2D(), other: new Path2D() };
+      const kept = [];
       for (const candidate of this.seen(island, width)) {
         const verdict = candidate.judgedAt(this.position)?.verdict;
-        const [x, y] = [this.x(candidate), this.y(candidate)];
+        const x = this.x(candidate);
+        const y = this.y(candidate);
         if (fine || verdict === "seed") {
           context.fillStyle = surface;
           context.fillRect(x - 2, y - 2, 4, 4);
           Drawing.mark(context, x, y, size, verdict, isLost(verdict) ? reject : colour);
+        } else if (verdict === "admitted") {
+          kept.push(x, y);
         } else {
-          (verdict === "admitted" ? dots.admitted : dots.other).rect(x - 1, y - 1, 2, 2);
+          context.fillStyle = reject;
+          context.fillRect(x - 1, y - 1, 2, 2);
         }
       }
-      context.fillStyle = reject;
-      context.fill(dots.other);
       context.fillStyle = colour;
-      context.fill(dots.admitted);
+      for (let i = 0; i < kept.length; i += 2) context.fillRect(kept[i] - 1.5, kept[i + 1] - 1.5, 3, 3);
     }
 
     // A speciated island begins at a candidate of another lane: a ribbon leads from there to here.

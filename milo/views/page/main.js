@@ -13,6 +13,7 @@
   let alive = false;
   let settle = 0;
   let queued = false;
+  let turn = 0;
 
   const hooks = {
     choose: (candidate) => choose(candidate),
@@ -55,12 +56,15 @@
     say();
     lanes.seek(position);
     curves.seek(position);
-    for (const scatter of scatters) scatter.seek(position);
+    // The two clouds take turns while the film moves; both are right once it rests.
+    turn = 1 - turn;
+    scatters[turn].seek(position);
     if (!settle) settle = setTimeout(rest, SETTLE_MS);
   }
 
   function rest() {
     settle = 0;
+    for (const scatter of scatters) if (scatter.position !== position) scatter.seek(position);
     matrix.seek(position);
     table.seek(position);
     Panels.islands(reel, position, $("island-rows"), hooks);
@@ -260,8 +264,7 @@
 
   function recolour() {
     Drawing.forgetColours();
-    paint();
-    matrix.surface.draw();
+    for (const part of [lanes, curves, matrix, ...scatters]) part.surface.draw();
   }
 
   function listen() {
@@ -282,8 +285,8 @@
       for (const scatter of scatters) {
         scatter.split = $("split").value;
         scatter.learn();
+        scatter.surface.draw();
       }
-      paint();
     });
     $("matrix-split").addEventListener("change", rematrix);
     $("matrix-all").addEventListener("change", rematrix);
