@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from milo.agents.brief import as_files
+from milo.agents.brief_library import INDEX as LIBRARY_INDEX
+from milo.agents.brief_library import in_library
 from milo.agents.brief_text import cut
 from milo.agents.patches import EditRefused, check_editable, replace_once
 from milo.core.attempt import Usage
@@ -118,7 +120,8 @@ class AgentLoopMutator:
 
 def opening(session: Session) -> list[dict[str, str]]:
     """The first messages: the tools, the task of the round and what there is to look at."""
-    names = [*session.tree, *(f"{FOLDER}/{name}" for name in session.documents)]
+    shown = [name for name in session.documents if not in_library(name) or name == LIBRARY_INDEX]
+    names = [*session.tree, *(f"{FOLDER}/{name}" for name in shown)]
     task = "\n\n".join(session.documents[name] for name in ("task.md", "constraints.md"))
     return [
         {"role": "system", "content": SYSTEM},

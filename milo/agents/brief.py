@@ -10,6 +10,7 @@
 | `parent-tasks/NN.md` | one task each: a failing attempt beside a passing one of the same task |
 | `complement.md` | of a graft: what each parent solves that the other doesn't |
 | `lineage.md` | every edit as a tree, with its diagnosis and effect, rejected ones too |
+| `library/…` | earlier candidates to look into, where the strategy shows any |
 | `data/*.jsonl` | the same evidence, cut less, for the programs beside it |
 
 A graft has `parent1-…` and `parent2-…`. Sizes are bounded in characters. Policy where something
@@ -28,6 +29,7 @@ from dataclasses import dataclass, replace
 
 from milo.agents.brief_attempts import by_task, patterns, task_text
 from milo.agents.brief_data import as_data
+from milo.agents.brief_library import library_files
 from milo.agents.brief_lineage import lineage_text
 from milo.agents.brief_scores import complement, table
 from milo.agents.brief_text import cut
@@ -113,6 +115,7 @@ def as_files(
     sections["lineage.md"] = lineage_text(brief.snapshot, bounds.lineage)
     if bounds.data:
         sections |= as_data(brief, bounds.data)
+        sections |= library_files(brief.library)
     return {name: text for name, text in sections.items() if text}
 
 
@@ -129,6 +132,8 @@ def task_of(brief: Brief) -> str:
         )
     if brief.request:
         parts.append(f"The orchestrator asks: {cut(brief.request, REQUEST_CHARS)}")
+    if brief.signals:
+        parts.append(cut(brief.signals, REQUEST_CHARS))
     if brief.error:
         said = cut(brief.error, REQUEST_CHARS)
         parts.append(f"Your last child of this round was sent back: {said}")
