@@ -48,8 +48,8 @@ CONSTRAINTS = """- The harness runs with the task's folder as working directory,
 - harness.toml stays valid and its smoke command must pass."""
 
 GRAFT = """This is a graft: {one} (its source is the one you edit) and {two}, from another island,
-are both parents. Combine both parents into one child that keeps what each solves and the other doesn't;
-complement.md says what that is. The child must differ from each of them."""
+are both parents. Combine both parents into one child that keeps what each solves and the other
+doesn't; complement.md says what that is. The child must differ from each of them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

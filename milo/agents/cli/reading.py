@@ -27,19 +27,17 @@ def usage_said(reading: UsageReading, stdout: str, logs: FileTree) -> Usage | No
 def error_said(readings: Sequence[Words], stdout: str, logs: FileTree) -> str:
     """The last error that the program reports; "" where it reports none."""
     for reading in readings:
-        said = words_said(reading, stdout, logs)
-        if said:
-            return said
+        if any(True for _ in _chosen(reading, stdout, logs)):
+            return words_said(reading, stdout, logs) or "an error without words"
     return ""
 
 
 def words_said(reading: Words, stdout: str, logs: FileTree) -> str:
-    """The last text at the reading's place, cut to a line's length."""
+    """The last text at the reading's place, cut to a line's length; "" where there is none."""
     said = ""
     for item in _chosen(reading, stdout, logs):
-        values = list(_at(item, reading.says)) if reading.says else []
-        text = " ".join(" ".join(_text(value) for value in values).split())
-        said = text or "an error without words"
+        values = " ".join(map(_text, _at(item, reading.says))) if reading.says else ""
+        said = " ".join(values.split()) or said
     return said[-WORD_CHARS:]
 
 

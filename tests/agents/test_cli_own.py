@@ -1,0 +1,144 @@
+"""Coding agents that a user describes: programs of any kind, each with a fault of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from cli_scene import (
+    PRICE,
+    ScriptedEditor,
+    Workshop,
+    alive_with,
+    brief_of,
+    mutator,
+    one_file,
+    station,
+)
+
+from milo.agents.cli.ending import Ending
+from milo.agents.cli_agent import AgentFailed, CliAgentMutator, Worked
+from milo.app.agents import programs_folder
+
+pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+
+ASK = """
+import json, sys, urllib.request
+def ask():
+    body = json.dumps({"messages": [{"role": "user", "content": "x"}]}).encode()
+    head = {"Content-Type": "application/json", "Authorization": "Bearer " + sys.argv[2]}
+    request = urllib.request.Request(sys.argv[1] + "/v1/chat/completions", body, head)
+    return json.load(urllib.request.urlopen(request))
+"""
+APPEND = "open('harness/main.py', 'a').write('# more\\n')\n"
+
+
+def work(source: str, upstream: ScriptedEditor | None = None, **bounds: object) -> Worked:
+    subject = mutator(one_file(ASK + source), upstream or ScriptedEditor(), **bounds)
+    return asyncio.run(subject.work(brief_of()))
+
+
+def propose(source: str, workshop: Workshop | None = None, **bounds: object) -> object:
+    subject = mutator(one_file(ASK + source), ScriptedEditor(), **bounds)
+    return asyncio.run(subject.propose(brief_of(), workshop or Workshop()))
+
+
+def test_a_program_of_a_few_lines_is_a_mutator() -> None:
+    worked = work("ask()\n" + APPEND)
+    assert worked.ended.ending is Ending.FINISHED
+    assert worked.left.tree.text("main.py").endswith("# more\n")
+    assert worked.run.report.usage.dollars == PRICE
+
+
+def test_what_is_left_when_the_time_is_up_is_judged_by_its_smoke_test() -> None:
+    source = "ask()\n" + APPEND + "import time\ntime.sleep(60)\n"
+    proposal = propose(source, seconds=2)
+    assert "unfinished: ran out of time" in proposal.change.title  # type: ignore[attr-defined]
+    with pytest.raises(AgentFailed, match=r"ran out of time.*it does not load"):
+        propose(source, Workshop(error="it does not load"), seconds=2)
+
+
+def test_a_daemon_left_behind_dies_with_its_sandbox() -> None:
+    mark = "milo-daemon-of-a-test"
+    daemon = f"import time; '{mark}'; time.sleep(300)"
+    source = (
+        "import subprocess\n"
+        f"subprocess.Popen([sys.executable, '-c', {daemon!r}], start_new_session=True)\n"
+        "ask()\n" + APPEND
+    )
+    begun = time.monotonic()
+    assert work(source).ended.ending is Ending.FINISHED
+    assert time.monotonic() - begun < 15
+    assert not alive_with(mark)
+
+
+def test_a_crash_after_an_edit_still_leaves_a_child() -> None:
+    proposal = propose("ask()\n" + APPEND + "raise SystemExit(3)\n")
+    assert "unfinished: crashed" in proposal.change.title  # type: ignore[attr-defined]
+
+
+def test_a_program_that_never_asks_its_model_is_told_apart() -> None:
+    with pytest.raises(AgentFailed, match="could not reach its model: no config"):
+        propose("sys.exit('no config')\n")
+
+
+def test_a_program_that_is_not_there_is_told_apart() -> None:
+    about = one_file("", command=["no-such-program"])
+    with pytest.raises(AgentFailed, match="is not installed"):
+        asyncio.run(mutator(about, ScriptedEditor()).propose(brief_of(), Workshop()))
+
+
+def test_its_money_is_a_hard_limit() -> None:
+    upstream = ScriptedEditor()
+    source = "import time\nwhile True:\n    ask()\n    time.sleep(0.1)\n"
+    worked = work(source, upstream, dollars=3 * PRICE, seconds=60)
+    assert worked.ended.ending is Ending.CAPPED
+    assert worked.run.exit.seconds < 10
+    assert upstream.spent.calls < 12
+
+
+def test_nothing_but_the_gateway_is_reached_and_nothing_secret_is_shown() -> None:
+    source = (
+        "import os, socket\n"
+        "ask()\n"
+        "for host in ('127.0.0.1', '10.0.0.1', '1.1.1.1'):\n"
+        "    for port in (22, 53, 80):\n"
+        "        try:\n"
+        "            socket.create_connection((host, port), 0.3)\n"
+        "            print('reached', host, port)\n"
+        "        except OSError:\n"
+        "            pass\n"
+        "print('env', sorted(os.environ))\n"
+        "print('root', os.listdir('/root') if os.path.isdir('/root') else 'hidden')\n"
+    )
+    out = work(source).run.exit.stdout
+    assert "reached" not in out and "API_KEY" not in out and "root hidden" in out
+
+
+def test_the_tools_of_the_workspace_run_inside() -> None:
+    source = (
+        "import subprocess\n"
+        "ask()\n"
+        "def run(*argv):\n"
+        "    done = subprocess.run(argv, capture_output=True, text=True)\n"
+        "    print(done.returncode, done.stdout, done.stderr)\n"
+        "run('milo-smoke')\n"
+        "run('milo-evidence', 'list', '--failing')\n"
+        "open('harness/main.py', 'a').write('(')\n"
+        "run('milo-smoke')\n"
+    )
+    out = work(source).run.exit.stdout
+    assert out.startswith("0 The smoke test passes.")
+    assert "c0:0 t1 completed" in out
+    assert "1 the smoke command ended with code 1" in out
+
+
+def test_a_half_written_program_list_is_not_shown(tmp_path: Path) -> None:
+    """An agent's folder that does not exist is no mount, and no error of the sandbox's."""
+    about = one_file(ASK + "ask()\n" + APPEND)
+    subject = CliAgentMutator(about, "own:m", station(ScriptedEditor(), tmp_path / "none"))
+    assert asyncio.run(subject.work(brief_of())).ended.ending is Ending.FINISHED
+    assert not (programs_folder() / "own").exists()
