@@ -128,8 +128,13 @@ def _add_checking(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     doctor.set_defaults(handler=_doctor)
     suite = commands.add_parser("suite", help="look at suites of tasks")
     kinds = suite.add_subparsers(dest="suite_command", required=True, metavar="COMMAND")
-    check = kinds.add_parser("check", help="check every task: reference scores 1, no-op 0")
+    check = kinds.add_parser("check", help="check every task: its reference must score full")
     check.add_argument("path", metavar="PATH", help="a folder of tasks, or a built-in suite")
+    kinds_of_sandbox = ("auto", "bubblewrap", "plain", "docker")
+    check.add_argument("--sandbox", choices=kinds_of_sandbox, default="auto", help="where to run")
+    modes = ("no-network", "public")
+    saying = "for tasks that say nothing about the network"
+    check.add_argument("--network", choices=modes, default=modes[0], help=saying)
     check.set_defaults(handler=_suite_check)
     listing = kinds.add_parser("list", help="the built-in suites")
     listing.set_defaults(handler=_suite_list)
@@ -266,7 +271,7 @@ def _doctor(_: argparse.Namespace) -> int:
 def _suite_check(args: argparse.Namespace) -> int:
     from milo.app.suite_tools import check_suite
 
-    return check_suite(args.path)
+    return check_suite(args.path, sandbox=args.sandbox, network=args.network)
 
 
 def _suite_list(_: argparse.Namespace) -> int:

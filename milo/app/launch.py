@@ -20,6 +20,7 @@ from milo.app.config import amend, differences
 from milo.app.inspect import locate, progress_of, report_of
 from milo.app.multirun import RunProgress
 from milo.app.pricing import keep, kept, price_book
+from milo.app.suite_tools import left_out_words
 from milo.core.budget import Budget, Spend
 from milo.core.errors import HarnessError, RunError
 from milo.core.events import Record
@@ -58,6 +59,8 @@ def launch(plan: RunPlan, *, overrides: Sequence[str]) -> int:
     parts = AppParts(plan=plan, path=Path(plan.run), prices=price_book(plan))
     suite = parts.suite()
     words = expectation(plan, suite, len(seeds))
+    if suite.left_out:
+        print(left_out_words(suite.left_out))
     fetch_weights(plan)
     name = Path(plan.run).name
     store = RunStore.create(Path(plan.run), name, encode_plan(plan), clock=SystemClock())

@@ -5,19 +5,36 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from milo.app.convert import nearest
-from milo.core.errors import TaskError
-from milo.core.ports import Command, EnvironmentSpec, Sandbox
-from milo.core.task import Task
+from milo.app.sandboxes import choose_sandbox
+from milo.core.errors import MiloError, TaskError
+from milo.core.plan import ClusterPlan
+from milo.core.ports import Command, Environment, EnvironmentSpec, Sandbox
+from milo.core.task import Network, Task
 from milo.core.tree import FileTree
-from milo.rollout.local import choose
-from milo.rollout.verifier import verify
-from milo.suites import deskwork
-from milo.suites.check import SuiteReport, check_tasks
-from milo.suites.harbor import load_folder
+from milo.rollout.runner import check_needs
+from milo.rollout.staging import prepare, until_healthy
+from milo.rollout.verifier import Judgement, combined, falls_short, judge
+from milo.suites import deskwork, quarantine
+from milo.suites.check import Quarantined, SuiteReport, check_tasks
+from milo.suites.folder import Scan, scan_folder
+from milo.suites.quarantine import Held
 from milo.suites.suite import BUILT_IN
+
+OK, FAILED = 0, 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Examined:
+    """What a check of a suite found: tasks that could not be loaded, those that this sandbox can't
+    give what they need, and the report on the rest."""
+
+    broken: tuple[Quarantined, ...]
+    refused: tuple[Quarantined, ...]
+    report: SuiteReport
 
 
 def list_suites() -> str:
@@ -26,67 +43,152 @@ def list_suites() -> str:
     return f"deskwork  {families} ({deskwork.COUNT} tasks each); suite=PATH takes a folder"
 
 
-def check_suite(path: str) -> int:
-    """Check every task in a sandbox, print what was found; 1 if any task is not to be trusted.
+def check_suite(path: str, *, sandbox: str = "auto", network: str = "no-network") -> int:
+    """Check every task in a sandbox, print what was found, put bad tasks into quarantine.
 
-    Raises `TaskError` for a folder that is no suite.
+    `network` is for tasks that say nothing about it. 1 where a task is not to be trusted, or none
+    could be checked. Raises `TaskError` for a folder that is no suite.
     """
-    tasks = load_tasks(path)
-    sandbox = choose()
-    print(f"{len(tasks)} tasks; {sandbox.description}", flush=True)
-    report = asyncio.run(examine(tasks, sandbox, len(os.sched_getaffinity(0))))
-    print(describe(report))
-    return 1 if report.quarantined else 0
+    scan = load_tasks(path, Network(network))
+    place = choose_sandbox(ClusterPlan(sandbox=sandbox))
+    print(f"{len(scan.tasks)} tasks; {place.description}", flush=True)
+    parallel = len(os.sched_getaffinity(0))
+    found = asyncio.run(examine(scan, place, parallel, partial=path not in BUILT_IN))
+    print(describe(found))
+    if path not in BUILT_IN:
+        print(isolate(Path(path), scan, found))
+    good = found.report.checked > 0 and not (found.broken or found.report.quarantined)
+    return OK if good else FAILED
 
 
-def load_tasks(path: str) -> Mapping[str, Task]:
+def load_tasks(path: str, network: Network = Network.NONE) -> Scan:
     """The tasks of a folder, or of a built-in suite."""
     if path in BUILT_IN:
-        return deskwork.generate()
+        return Scan(tasks=deskwork.generate(), broken={})
     if not Path(path).is_dir():
         meant = nearest(path, BUILT_IN)
         hint = f"; did you mean {meant!r}?" if meant else ""
         raise TaskError(
             "suite", f"a folder of tasks, or one of {', '.join(BUILT_IN)}", f"{path!r}{hint}"
         )
-    return load_folder(Path(path))
+    return scan_folder(Path(path), network)
 
 
-async def examine(tasks: Mapping[str, Task], sandbox: Sandbox, parallel: int) -> SuiteReport:
-    """Run a no-op and the reference solution of every task, `parallel` at a time."""
+async def examine(scan: Scan, sandbox: Sandbox, parallel: int, *, partial: bool) -> Examined:
+    """Run a no-op and the reference solution of every task, `parallel` at a time.
+
+    With `partial` a no-op may be given part of the reward.
+    """
+    refused: dict[str, str] = {}
+    for task in scan.tasks.values():
+        try:
+            check_needs(task, sandbox)
+        except TaskError as error:
+            refused[task.id] = str(error)
 
     async def run_task(task: Task, solution: FileTree | None) -> float | None:
-        return await run_solution(sandbox, task, solution)
+        judgement = await run_solution(sandbox, task, solution)
+        if judgement.reward is None:
+            raise MiloError(judgement.detail)
+        return judgement.reward
 
-    return await check_tasks(tasks.values(), run_task, parallel=parallel)
+    able = [task for task in scan.tasks.values() if task.id not in refused]
+    return Examined(
+        broken=tuple(Quarantined(task=n, reason=str(e)) for n, e in scan.broken.items()),
+        refused=tuple(Quarantined(task=name, reason=why) for name, why in refused.items()),
+        report=await check_tasks(able, run_task, parallel=parallel, partial=partial),
+    )
 
 
-async def run_solution(sandbox: Sandbox, task: Task, solution: FileTree | None) -> float | None:
-    """The reward of a reference solution (None: of nothing at all) on a fresh workspace."""
+async def run_solution(sandbox: Sandbox, task: Task, solution: FileTree | None) -> Judgement:
+    """How a reference solution (None: nothing at all) is judged on a fresh workspace.
+
+    In a task with steps each step's own solution stands for `solution`.
+    """
     owner = f"suite-check-{os.getpid()}"
     environment = await sandbox.open(
-        EnvironmentSpec(workspace=task.workspace, mounts={}, limits=task.limits, owner=owner)
+        EnvironmentSpec(
+            workspace=task.workspace,
+            mounts={},
+            limits=task.limits,
+            owner=owner,
+            setting=task.setting,
+        )
     )
     try:
+        if task.setting.healthcheck is not None:
+            await until_healthy(environment, task, task.setting.healthcheck)
+        if task.steps:
+            return await _in_steps(sandbox, environment, task, owner, solves=solution is not None)
         if solution is not None:
-            await environment.mount("/solution", solution)
-            await environment.run(
-                Command(
-                    argv=("bash", "/solution/solve.sh"),
-                    timeout_s=task.limits.agent_timeout_s,
-                    env=task.env,
-                )
-            )
-        return (await verify(environment, task)).reward
+            await _solve(environment, task, solution, task.limits.agent_timeout_s)
+        return await judge(sandbox, environment, task, owner)
     finally:
         await environment.close()
 
 
-def describe(report: SuiteReport) -> str:
-    """What a check found, bad tasks by name."""
-    lines = [f"bad   {bad.task}: {bad.reason}" for bad in report.quarantined]
+async def _in_steps(
+    sandbox: Sandbox, environment: Environment, task: Task, owner: str, *, solves: bool
+) -> Judgement:
+    judgements: list[Judgement] = []
+    for step in task.steps:
+        await prepare(environment, task, step)
+        if solves:
+            await _solve(environment, task, step.solution, step.agent_timeout_s)
+        judgements.append(await judge(sandbox, environment, task, owner, step))
+        if judgements[-1].reward is None or falls_short(judgements[-1], step):
+            break
+    return combined(judgements, task.steps, task.step_reward)
+
+
+async def _solve(
+    environment: Environment, task: Task, solution: FileTree, timeout_s: float
+) -> None:
+    await environment.mount("/solution", solution)
+    env = {**task.env, "DEBIAN_FRONTEND": "noninteractive", **task.judging.solution_env}
+    await environment.run(
+        Command(argv=("bash", "/solution/solve.sh"), timeout_s=timeout_s, env=env)
+    )
+    await environment.mount("/solution", FileTree())
+
+
+def describe(found: Examined) -> str:
+    """What a check found, tasks by name."""
+    report = found.report
+    kinds = (
+        ("broken", found.broken),
+        ("bad", report.quarantined),
+        ("skipped", found.refused),
+        ("note", report.generous),
+    )
+    lines = [f"{kind:7} {one.task}: {one.reason}" for kind, ones in kinds for one in ones]
     if report.unproved:
         lines.append(f"{len(report.unproved)} tasks have no reference solution")
     good = report.checked - len(report.quarantined)
-    lines.append(f"{good} of {report.checked} tasks can be trusted")
+    whole = report.checked + len(found.refused) + len(found.broken)
+    lines.append(f"{good} of {whole} tasks can be trusted")
     return "\n".join(lines)
+
+
+def isolate(folder: Path, scan: Scan, found: Examined) -> str:
+    """Write the folder's quarantine anew; in words what is in it.
+
+    What was held and could not be checked here stays held.
+    """
+    skipped = {one.task for one in found.refused}
+    held = {name: one for name, one in quarantine.read(folder).items() if name in skipped}
+    held |= {one.task: Held(reason=one.reason) for one in found.broken}
+    for one in found.report.quarantined:
+        held[one.task] = Held(reason=one.reason, digest=scan.tasks[one.task].digest)
+    quarantine.write(folder, held)
+    if not held:
+        return "nothing is in quarantine"
+    return f"{len(held)} tasks are in quarantine ({folder / quarantine.FILE}): runs leave them out"
+
+
+def left_out_words(left_out: Mapping[str, str]) -> str:
+    """What a run says at its start of tasks that it leaves out; "" where there are none."""
+    if not left_out:
+        return ""
+    names = ", ".join(sorted(left_out)[:5]) + (", …" if len(left_out) > 5 else "")
+    return f"left out: {len(left_out)} tasks in quarantine ({names}); `milo suite check` says why"

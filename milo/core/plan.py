@@ -65,7 +65,7 @@ class SuitePlan:
     name: str = "deskwork"
     """A built-in suite, or a name for the one at `path`."""
     path: str = ""
-    """A folder of Harbor tasks; empty for a built-in suite."""
+    """A folder of tasks; empty for a built-in suite."""
     families: tuple[str, ...] = ()
     """Only these families; empty for all."""
     search: int = 24
@@ -78,6 +78,8 @@ class SuitePlan:
     """Attempts per task on search and validation; 0 for the suite's own default."""
     split_seed: int = 0
     """Fixes the split."""
+    network: str = "no-network"
+    """For tasks of a folder that say nothing about it: ``no-network``, or ``public``."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -78,8 +78,9 @@ class Healthcheck:
 class Setting:
     """Where a task takes place. `workdir` is the absolute folder in which commands start.
 
-    Without an image the workspace is all there is; `hosts` may be reached where the network is
-    an allowlist; `gpus` are wanted of one of `gpu_types` (any, where it is empty).
+    Without an image the workspace is all there is; an empty `workdir` is the image's own. `hosts`
+    may be reached where the network is an allowlist; `gpus` are wanted of one of `gpu_types` (any,
+    where it is empty).
     """
 
     image: Image | None = None
@@ -94,13 +95,17 @@ class Setting:
 class Judging:
     """How a task is judged beyond its tests: variables of the verifier, and where it runs.
 
-    A `separate` verifier runs in a fresh setting (`setting`, or the task's own start), which is
-    given `artifacts`, files and folders by absolute path, and whatever lay in /logs/artifacts.
+    `limits` stand in for the task's own while the verifier runs. A `separate` verifier runs in a
+    fresh setting (`setting`, or the task's own start), which is given `artifacts`, files and
+    folders by absolute path, and whatever lay in /logs/artifacts. A `bundled` verifier's image
+    holds the tests at /tests already.
     """
 
     env: Mapping[str, str] = field(default_factory=dict)
     solution_env: Mapping[str, str] = field(default_factory=dict)
+    limits: Limits | None = None
     separate: bool = False
+    bundled: bool = False
     setting: Setting | None = None
     artifacts: tuple[str, ...] = ()
 

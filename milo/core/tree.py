@@ -32,10 +32,13 @@ class FileTree(Mapping[str, File]):
 
     def __init__(self, files: Mapping[str, File] | None = None) -> None:
         given = files or {}
-        self._files = {checked_path(path): given[path] for path in sorted(given)}
+        self._files: Mapping[str, File] = {checked_path(p): given[p] for p in sorted(given)}
 
     def __getitem__(self, path: str) -> File:
         return self._files[path]
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._files
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._files)

@@ -19,7 +19,7 @@ from milo.core.ports import Command, EnvironmentSpec, Exit
 from milo.core.task import Limits
 from milo.core.tree import FileTree
 from milo.rollout.cgroups import Cgroup, CgroupHost
-from milo.rollout.commands import PLACES, TESTS, absolute_argv, limited
+from milo.rollout.commands import PLACES, TESTS, WORKSPACE, absolute_argv, limited
 from milo.rollout.folder import Folder
 from milo.rollout.forward import Relay, reachable_by_all
 from milo.rollout.netdoor import NetDoor
@@ -76,7 +76,7 @@ class BubblewrapSandbox:
     @property
     def capabilities(self) -> frozenset[str]:
         """What it enforces here; `pids` needs control groups or a recent kernel."""
-        always = {"isolation", "no-network", "memory", "file-size", "storage"}
+        always = {"isolation", "no-network", "memory", "file-size", "storage", "workdir"}
         counts = self._host.cgroups is not None or self._host.nproc
         return frozenset(always | ({"pids"} if counts else set()))
 
@@ -133,6 +133,7 @@ class BubblewrapEnvironment:
         self._relay: Relay | None = None
         self._socket = spec.gateway_socket
         self._closed = False
+        self._workdir = spec.setting.workdir or WORKSPACE
         self._folder = Folder(host.root, spec.owner, spec.workspace, host.uid)
 
     async def prepare(self) -> None:
@@ -173,7 +174,7 @@ class BubblewrapEnvironment:
 
     async def seal(self) -> tuple[str, ...]:
         """Remove links that lead out of the workspace, and special files; their paths."""
-        return await asyncio.to_thread(self._folder.seal)
+        return await asyncio.to_thread(self._folder.seal, self._workdir)
 
     async def mount(self, path: str, tree: FileTree) -> None:
         """Show read-only files at an absolute path from the next command on."""
@@ -271,7 +272,7 @@ class BubblewrapEnvironment:
         arguments += etc_arguments(self._shown["/etc"])
         arguments += ["--proc", "/proc", "--dev", "/dev", "--size", size, "--tmpfs", "/dev/shm"]
         arguments += ["--remount-ro", "/dev", "--size", size, "--tmpfs", "/tmp"]
-        arguments += ["--bind", str(self._folder.workspace), PLACES["MILO_WORKSPACE"]]
+        arguments += ["--bind", str(self._folder.workspace), self._workdir]
         arguments += ["--bind", str(self._folder.logs), PLACES["MILO_LOGS"]]
         for shared in self._spec.folders:
             arguments += ["--ro-bind", str(shared), str(shared)]
@@ -282,7 +283,7 @@ class BubblewrapEnvironment:
             arguments += ["--symlink", "logs/tests", TESTS]
         if gateway:
             arguments += ["--ro-bind", str(self._socket), SOCKET]
-        return [*arguments, "--remount-ro", "/", "--chdir", PLACES["MILO_WORKSPACE"]]
+        return [*arguments, "--remount-ro", "/", "--chdir", self._workdir]
 
     @property
     def _limits_addresses(self) -> bool:
@@ -295,6 +296,7 @@ class BubblewrapEnvironment:
             "LANG": "C.UTF-8",
             "PYTHONDONTWRITEBYTECODE": "1",
             **PLACES,
+            "MILO_WORKSPACE": self._workdir,
         }
         arguments = ["--clearenv"]
         for name, value in {**command.env, **fixed}.items():

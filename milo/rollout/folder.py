@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from milo.core.errors import HarnessError
+from milo.core.task import WORKSPACE
 from milo.core.tree import IGNORED_NAMES, MAX_TREE_BYTES, File, FileTree
 from milo.rollout.scratch import make_folder, remove_folder
 
@@ -63,16 +64,18 @@ class Folder:
             remove_folder(self.logs)
         self._make_logs()
 
-    def seal(self) -> tuple[str, ...]:
+    def seal(self, workdir: str = WORKSPACE) -> tuple[str, ...]:
         """Remove special files and links that lead out of the workspace; their paths, sorted.
 
-        Links to the read-only system stay.
+        Links to the read-only system stay. Commands see the workspace as `workdir`.
         """
         removed = []
         for entry, depth in _walk(self.workspace, unlock=True):
             mode = entry.stat(follow_symlinks=False).st_mode
             special = not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode))
-            if special or (stat.S_ISLNK(mode) and leads_out(os.readlink(entry.path), depth)):
+            if special or (
+                stat.S_ISLNK(mode) and leads_out(os.readlink(entry.path), depth, workdir)
+            ):
                 _unlink(entry.path)
                 removed.append(os.path.relpath(entry.path, self.workspace))
         return tuple(sorted(removed))
@@ -110,7 +113,7 @@ class Folder:
                 os.chown(entry.path, self._uid, self._uid, follow_symlinks=False)
 
 
-def leads_out(target: str, depth: int) -> bool:
+def leads_out(target: str, depth: int, workdir: str = WORKSPACE) -> bool:
     """Whether a link `depth` folders below the workspace may lead out of it.
 
     Only leading ``..`` are counted: they are exact, since the link's own folder is real. A later
@@ -123,7 +126,7 @@ def leads_out(target: str, depth: int) -> bool:
     if ".." in parts[climbs:]:
         return True
     if target.startswith("/"):
-        inside = parts[:1] == ["workspace"]
+        inside = f"{target}/".startswith(f"{workdir}/")
         return climbs > 0 or not (inside or target.startswith(SYSTEM_PREFIXES))
     return climbs > depth
 

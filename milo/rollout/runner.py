@@ -4,7 +4,8 @@ What a harness finds: its own files read-only at /harness, the task's instructio
 ``MILO_TASK`` names, the model at ``OPENAI_BASE_URL`` with the key ``OPENAI_API_KEY`` under the
 name ``MILO_MODEL``, and in ``MILO_DEADLINE`` the time at which it will be ended, in seconds since
 the epoch. It works in the workspace and ends by exiting. What its setup makes must lie in the
-workspace (or /logs/agent): /tmp is new for every command.
+workspace (or /logs/agent): /tmp is new for every command. A task in steps starts it once for each
+of them in the same environment, with the step's instruction, and judges it in between.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from milo.core.ports import (
     Command,
     Environment,
     EnvironmentSpec,
+    Exit,
     ModelGateway,
     ModelSession,
     Sandbox,
@@ -31,7 +33,9 @@ from milo.rollout.account import Account, AgentPhase, faulty
 from milo.rollout.changes import TOO_MUCH, changed_texts
 from milo.rollout.integrity import signs
 from milo.rollout.smoke import smoke
-from milo.rollout.verifier import verify
+from milo.rollout.staging import prepare, until_healthy
+from milo.rollout.stepwise import Walk
+from milo.rollout.verifier import judge
 
 GATEWAY_PORT = 8765
 MIN_SETUP_S = 20.0
@@ -72,69 +76,125 @@ class LocalAttemptRunner:
         return await smoke(self._sandbox, harness, self._owner, self._clock.now())
 
     def _spec(self, job: AttemptJob) -> EnvironmentSpec:
-        instruction = FileTree.of_texts({INSTRUCTION: job.task.instruction})
         return EnvironmentSpec(
             workspace=job.task.workspace,
-            mounts={"/harness": job.harness.tree, "/task": instruction},
+            mounts={
+                "/harness": job.harness.tree,
+                "/task": _instruction(job.task.instruction),
+            },
             limits=job.task.limits,
             owner=self._owner,
             gateway_socket=self._gateway.socket,
             gateway_port=GATEWAY_PORT,
+            setting=job.task.setting,
         )
 
     async def _attempt(self, job: AttemptJob, environment: Environment) -> AttemptResult:
+        if job.task.setting.healthcheck is not None:
+            await until_healthy(environment, job.task, job.task.setting.healthcheck)
+        if job.task.steps:
+            return await self._in_steps(job, environment)
         phase = await self._agent_phase(job, environment)
-        flags = signs(await environment.logs(), await environment.seal())
-        changed = await _changed(environment, job.task)
-        account = Account(job=job, phase=phase, flags=flags, changed=changed)
+        account = await _account(job, environment, phase)
         if account.status.is_infrastructure or account.all_flags:
             return account.unjudged()
-        return account.judged(await verify(environment, job.task))
+        judgement = await judge(self._sandbox, environment, job.task, self._owner)
+        return account.judged(judgement)
 
     async def _agent_phase(self, job: AttemptJob, environment: Environment) -> AgentPhase:
-        manifest, limits = job.harness.manifest, job.task.limits
-        setup = None
-        if manifest.setup:
-            # A setup may take as long as the harness itself, within the bounds for any setup.
-            timeout = min(MAX_SETUP_S, max(limits.agent_timeout_s, MIN_SETUP_S))
-            setup = await environment.run(
-                Command(argv=manifest.setup, timeout_s=timeout, env=job.task.env)
-            )
-            if setup.code != 0:
-                return AgentPhase(setup=setup)
-        session = await self._gateway.open_session(str(job.key), self._caps, limits.agent_timeout_s)
+        timeout = job.task.limits.agent_timeout_s
+        setup = await _set_up(job, environment, timeout)
+        if setup is not None and setup.code != 0:
+            return AgentPhase(setup=setup)
+        session = await self._gateway.open_session(str(job.key), self._caps, timeout)
         try:
-            entry = await environment.run(self._entry(job, session))
+            entry = await environment.run(self._entry(job, session, timeout))
         finally:
             report = await session.close()
         return AgentPhase(setup=setup, entry=entry, report=report)
 
-    def _entry(self, job: AttemptJob, session: ModelSession) -> Command:
-        timeout = job.task.limits.agent_timeout_s
+    async def _in_steps(self, job: AttemptJob, environment: Environment) -> AttemptResult:
+        """A task in steps: one model session, one environment, a judgement after every step."""
+        steps = job.task.steps
+        setup = await _set_up(job, environment, max(step.agent_timeout_s for step in steps))
+        if setup is not None and setup.code != 0:
+            return (await _account(job, environment, AgentPhase(setup=setup))).unjudged()
+        whole = sum(step.agent_timeout_s + step.verifier_timeout_s for step in steps)
+        session = await self._gateway.open_session(str(job.key), self._caps, whole)
+        walk = Walk(task=job.task)
+        try:
+            for step in steps:
+                await prepare(environment, job.task, step)
+                await environment.mount("/task", _instruction(step.instruction))
+                entry = self._entry(job, session, step.agent_timeout_s)
+                walk.acted(await environment.run(entry), await _signs(environment))
+                if walk.flags:
+                    break
+                judgement = await judge(self._sandbox, environment, job.task, self._owner, step)
+                if not walk.judged(step, judgement):
+                    break
+        finally:
+            report = await session.close()
+        account = Account(
+            job=job,
+            phase=walk.phase(setup, report),
+            flags=walk.flags,
+            changed=await _changed(environment, job.task),
+        )
+        if account.status.is_infrastructure or account.all_flags:
+            return account.unjudged()
+        return account.judged(walk.judgement())
+
+    def _entry(self, job: AttemptJob, session: ModelSession, timeout_s: float) -> Command:
         env = {
             **job.task.env,
             "MILO_TASK": f"/task/{INSTRUCTION}",
             "OPENAI_BASE_URL": f"http://127.0.0.1:{GATEWAY_PORT}/v1",
             "OPENAI_API_KEY": session.token,
             "MILO_MODEL": self._gateway.model,
-            "MILO_DEADLINE": f"{self._clock.now() + timeout:.3f}",
+            "MILO_DEADLINE": f"{self._clock.now() + timeout_s:.3f}",
         }
         return Command(
             argv=job.harness.manifest.entry,
-            timeout_s=timeout,
+            timeout_s=timeout_s,
             env=env,
             gateway=True,
             output_bytes=OUTPUT_BYTES,
         )
 
 
+async def _set_up(job: AttemptJob, environment: Environment, agent_s: float) -> Exit | None:
+    """Run the harness's setup, if it has one, for as long as the harness itself may run, within
+    the bounds for any setup."""
+    manifest = job.harness.manifest
+    if not manifest.setup:
+        return None
+    timeout = min(MAX_SETUP_S, max(agent_s, MIN_SETUP_S))
+    return await environment.run(Command(argv=manifest.setup, timeout_s=timeout, env=job.task.env))
+
+
+async def _account(job: AttemptJob, environment: Environment, phase: AgentPhase) -> Account:
+    flags = await _signs(environment)
+    changed = await _changed(environment, job.task)
+    return Account(job=job, phase=phase, flags=flags, changed=changed)
+
+
+async def _signs(environment: Environment) -> tuple[str, ...]:
+    return signs(await environment.logs(), await environment.seal())
+
+
+def _instruction(text: str) -> FileTree:
+    return FileTree.of_texts({INSTRUCTION: text})
+
+
 def check_needs(task: Task, sandbox: Sandbox) -> None:
     """Raise `TaskError` where the sandbox lacks what the task needs."""
     needs = set(task.needs)
-    if task.limits.network is Network.PUBLIC:
-        needs.add("public-network")
-    elif task.limits.network is Network.ALLOWLIST:
-        needs.add("allowlisted-network")
+    for limits in (task.limits, task.judging.limits or task.limits):
+        if limits.network is Network.PUBLIC:
+            needs.add("public-network")
+        elif limits.network is Network.ALLOWLIST:
+            needs.add("allowlisted-network")
     missing = sorted(needs - sandbox.capabilities)
     if missing:
         raise TaskError(

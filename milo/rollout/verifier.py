@@ -1,8 +1,10 @@
 """The verifier: judges the workspace that an attempt left, by Harbor's rules.
 
-Runs after the agent phase has ended and its processes are gone. /logs is emptied, the task's
-tests appear at /tests, ``/tests/test.sh`` runs in the workspace without the gateway; its exit
-code is ignored. The reward is /logs/verifier/reward.json (a flat object of finite numbers: its
+Runs after the agent phase has ended and its processes are gone. /logs is emptied but for a
+copy of what the agent left in /logs/agent and /logs/artifacts, the task's tests appear
+at /tests, ``/tests/test.sh`` runs in the workspace without the gateway; its exit code is ignored.
+A verifier of its own runs in a fresh environment instead, with the agent's artifacts. The reward
+is /logs/verifier/reward.json (a flat object of finite numbers: its
 key ``reward``, else the mean of its values) or, where that is missing, reward.txt (one number).
 A reward that is missing, empty, not finite or outside [0, 1], and a time-out of the verifier,
 say nothing about the harness: there is no reward.
@@ -17,12 +19,15 @@ no expected answers; the standard output is kept for the run's owner alone.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from milo.core.attempt import is_reward
-from milo.core.ports import Command, Environment, Exit
-from milo.core.task import Task
+from milo.core.ports import Command, Environment, EnvironmentSpec, Exit, Sandbox
+from milo.core.task import Step, StepReward, Task
 from milo.core.tree import File, FileTree
+from milo.rollout.staging import collect, put
 
 TEST_SCRIPT = "test.sh"
 REWARD_JSON = "verifier/reward.json"
@@ -31,35 +36,107 @@ REPORT = "verifier/report.txt"
 REPORT_CHARS = 4000
 OUTPUT_BYTES = 16 * 1024
 REWARD_BYTES = 64 * 1024
+REWARD_KEY = "reward"
+KEPT_LOGS = ("agent", "artifacts")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Judgement:
     """What the verifier said: a reward in [0, 1], or None and the reason in `detail`.
 
-    `report` is public, `output` is for the run's owner.
+    `rewards` are all that were given, by key. `report` is public, `output` is for the run's owner.
     """
 
     reward: float | None
+    rewards: Mapping[str, float] = field(default_factory=dict)
     detail: str = ""
     report: str = ""
     output: str = ""
     seconds: float = 0.0
 
 
-async def verify(environment: Environment, task: Task) -> Judgement:
-    """Judge the workspace as it is. No command may be running in the environment."""
+async def judge(
+    sandbox: Sandbox, environment: Environment, task: Task, owner: str, step: Step | None = None
+) -> Judgement:
+    """Judge what was left in an environment, there or in one of the verifier's own.
+
+    `step` is the part of the task to judge, where it has parts. No command may be running.
+    """
+    if not task.judging.separate:
+        return await verify(environment, task, step)
+    kept, declared = await collect(environment, task)
+    spec = EnvironmentSpec(
+        workspace=task.workspace,
+        mounts={},
+        limits=task.judging.limits or task.limits,
+        owner=owner,
+        setting=task.judging.setting or task.setting,
+    )
+    apart = await sandbox.open(spec)
+    try:
+        await put(apart, declared, "/")
+        return await verify(apart, task, step, kept)
+    finally:
+        await apart.close()
+
+
+async def verify(
+    environment: Environment,
+    task: Task,
+    step: Step | None = None,
+    given: FileTree | None = None,
+) -> Judgement:
+    """Judge the workspace as it is; `given` stands in for what lies in /logs."""
+    logs = await environment.logs() if given is None else given
     await environment.clear_logs()
-    await environment.mount("/tests", runnable(task.tests))
+    kept = {path: file for path, file in logs.items() if path.split("/")[0] in KEPT_LOGS}
+    await put(environment, FileTree(kept), "/logs")
+    if not task.judging.bundled:
+        await environment.mount("/tests", runnable(task.tests if step is None else step.tests))
+    limits, own = task.limits, step.verifier_env if step is not None else {}
     ended = await environment.run(
         Command(
             argv=(f"/tests/{TEST_SCRIPT}",),
-            timeout_s=task.limits.verifier_timeout_s,
-            env=task.env,
+            timeout_s=limits.verifier_timeout_s if step is None else step.verifier_timeout_s,
+            env={**task.env, **task.judging.env, **own},
             output_bytes=OUTPUT_BYTES,
         )
     )
     return judged(ended, await environment.logs())
+
+
+def falls_short(judgement: Judgement, step: Step) -> bool:
+    """Whether a step's rewards end the task: below a threshold, or without the key of one."""
+    return any(
+        judgement.rewards.get(key, float("-inf")) < least for key, least in step.min_reward.items()
+    )
+
+
+def combined(judgements: Sequence[Judgement], steps: Sequence[Step], rule: StepReward) -> Judgement:
+    """The judgement of a task from those of the steps done; none of them may be missing.
+
+    By Harbor's rules: the mean by key over the steps done, a key that a step lacks being 0 there;
+    or the last one's.
+    """
+    named = list(zip((step.name for step in steps), judgements, strict=False))
+    for name, judgement in named:
+        if judgement.reward is None:
+            return replace(judgement, detail=f"step {name}: {judgement.detail}")
+    rewards = judgements[-1].rewards if rule is StepReward.FINAL else _means(judgements)
+    reward = _one(rewards)
+    return Judgement(
+        reward=reward if is_reward(reward) else None,
+        rewards=rewards,
+        detail="" if is_reward(reward) else f"the steps give {reward!r}, not a number in [0, 1]",
+        report="\n".join(f"[{name}] {j.report}" for name, j in named if j.report)[:REPORT_CHARS],
+        output="\n".join(f"[{name}]\n{j.output}" for name, j in named),
+        seconds=sum(judgement.seconds for judgement in judgements),
+    )
+
+
+def _means(judgements: Sequence[Judgement]) -> Mapping[str, float]:
+    keys = sorted({key for judgement in judgements for key in judgement.rewards})
+    return {key: sum(j.rewards.get(key, 0.0) for j in judgements) / len(judgements) for key in keys}
 
 
 def runnable(tests: FileTree) -> FileTree:
@@ -72,13 +149,14 @@ def runnable(tests: FileTree) -> FileTree:
 
 def judged(ended: Exit, logs: FileTree) -> Judgement:
     """The judgement from how the test ended and the files it left."""
-    reward, detail = read_reward(logs)
+    rewards, detail = read_rewards(logs)
     if ended.limit == "time":
-        reward, detail = None, f"the verifier was ended at its limit after {ended.seconds:.1f} s"
-    elif reward is None:
+        rewards, detail = {}, f"the verifier was ended at its limit after {ended.seconds:.1f} s"
+    elif not rewards:
         detail = f"{detail} (the verifier ended with code {ended.code})"
     return Judgement(
-        reward=reward,
+        reward=_one(rewards) if rewards else None,
+        rewards=rewards,
         detail=detail,
         report=logs.text(REPORT)[:REPORT_CHARS] if REPORT in logs else "",
         output=ended.stdout + ended.stderr,
@@ -88,28 +166,41 @@ def judged(ended: Exit, logs: FileTree) -> Judgement:
 
 def read_reward(logs: FileTree) -> tuple[float | None, str]:
     """The reward and "", or None and what is wrong with the reward files."""
+    rewards, detail = read_rewards(logs)
+    return (_one(rewards) if rewards else None), detail
+
+
+def read_rewards(logs: FileTree) -> tuple[Mapping[str, float], str]:
+    """The rewards by key and "", or none and what is wrong with the reward files."""
     name = REWARD_JSON if REWARD_JSON in logs else REWARD_TEXT
     if name not in logs:
-        return None, "no reward file was written"
+        return {}, "no reward file was written"
     if len(logs[name].data) > REWARD_BYTES:
-        return None, f"{name} is too large"
+        return {}, f"{name} is too large"
     text = logs.text(name)
     try:
-        value = _from_json(text) if name == REWARD_JSON else float(text)
-    except (ValueError, RecursionError) as error:
-        return None, f"{name} holds no reward: {error}"
-    if not is_reward(value):
-        return None, f"{name} holds {value!r}, not a finite number in [0, 1]"
-    return float(value), ""
+        rewards = _from_json(text) if name == REWARD_JSON else {REWARD_KEY: float(text)}
+    except (ValueError, RecursionError, OverflowError) as error:
+        return {}, f"{name} holds no reward: {error}"
+    if not is_reward(_one(rewards)):
+        return {}, f"{name} holds {_one(rewards)!r}, not a finite number in [0, 1]"
+    return rewards, ""
 
 
-def _from_json(text: str) -> float:
+def _one(rewards: Mapping[str, float]) -> float:
+    """The number that counts: the key ``reward``, else the mean of all."""
+    if REWARD_KEY in rewards:
+        return rewards[REWARD_KEY]
+    return sum(rewards.values()) / len(rewards)
+
+
+def _from_json(text: str) -> dict[str, float]:
     values = json.loads(text)
     if not isinstance(values, dict) or not values:
         raise ValueError("expected a flat object of numbers")
     for key, value in values.items():
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError(f"key {key!r} is {type(value).__name__}, not a number")
-    if "reward" in values:
-        return float(values["reward"])
-    return sum(values.values()) / len(values)
+        if not math.isfinite(value):
+            raise ValueError(f"key {key!r} is {value!r}, not a finite number")
+    return {str(key): float(value) for key, value in values.items()}

@@ -15,7 +15,14 @@ from pathlib import PurePosixPath
 
 from milo.core.tree import File, FileTree
 
-WORKDIRS = ("/workspace", "/app")
+TAKEN = frozenset(
+    (
+        *("", "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "proc", "dev", "sys"),
+        *("run", "tmp", "root", "logs", "tests", "harness", "task", "solution"),
+    )
+)
+"""Folders of the system and of ours: whoever works in them sees more than a copied tree."""
+FOLLOWED = ("FROM", "WORKDIR", "ENV", "COPY")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,8 +46,12 @@ def derive(text: str, context: FileTree) -> Derived:
     """Read a Dockerfile whose build context is `context` (paths relative to it)."""
     state = _State(context)
     obstacle = ""
+    lines = _instructions(text)
     try:
-        for line in _instructions(text):
+        # First by words alone: the context is read only where copying is all there is to do.
+        for line in lines:
+            _check_followed(line)
+        for line in lines:
             state.apply(line)
         state.check_end()
     except _Obstacle as found:
@@ -58,6 +69,12 @@ def _instructions(text: str) -> list[str]:
     return [line.strip() for line in joined.splitlines() if line.strip()]
 
 
+def _check_followed(line: str) -> None:
+    word = line.partition(" ")[0].upper()
+    if word not in FOLLOWED:
+        raise _Obstacle(f"{word} in the Dockerfile")
+
+
 class _State:
     """The effect of the instructions read so far."""
 
@@ -73,8 +90,6 @@ class _State:
         word, _, rest = line.partition(" ")
         handlers = {"FROM": self._from, "WORKDIR": self._workdir, "ENV": self._env}
         handlers |= {"COPY": self._copy}
-        if word.upper() not in handlers:
-            raise _Obstacle(f"{word.upper()} in the Dockerfile")
         if "$" in rest or "<<" in rest:
             raise _Obstacle(f"a variable or here-document in {line!r}")
         handlers[word.upper()](rest.strip())
@@ -89,8 +104,7 @@ class _State:
 
     def _workdir(self, rest: str) -> None:
         path = _absolute(rest, self.workdir or "/")
-        allowed = any(path == top or path.startswith(top + "/") for top in WORKDIRS)
-        if not allowed or (self.workdir and path != self.workdir):
+        if path.split("/")[1] in TAKEN or (self.workdir and path != self.workdir):
             raise _Obstacle(f"WORKDIR {rest}")
         self.workdir = path
 

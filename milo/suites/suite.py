@@ -1,4 +1,4 @@
-"""From a suite plan to a suite: built-in by name, or a folder of Harbor tasks by path."""
+"""From a suite plan to a suite: built-in by name, or a folder of tasks by path."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import difflib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from milo.core.errors import ConfigError
+from milo.core.errors import ConfigError, TaskError
 from milo.core.plan import SuitePlan
-from milo.core.task import Suite, Task
+from milo.core.task import Network, Splits, Suite, Task
 from milo.suites import deskwork
-from milo.suites.harbor import load_folder
+from milo.suites.folder import scan_folder
+from milo.suites.quarantine import cleared, read
 from milo.suites.splits import split
 
 BUILT_IN = ("deskwork",)
@@ -24,15 +25,39 @@ def load_suite(plan: SuitePlan) -> Suite:
     Raises `ConfigError` for an unknown name or family (naming the nearest) and `TaskError` for a
     broken task or too few tasks.
     """
-    if plan.path:
-        tasks, default_k = load_folder(Path(plan.path)), FOLDER_K
-        tasks = _of_families(tasks, plan.families)
-    else:
-        tasks, default_k = _built_in(plan), deskwork.K
-    splits = split(tasks, (plan.search, plan.validation, plan.test), plan.split_seed)
     if plan.k < 0:
         raise ConfigError("suite.k", "at least 0", str(plan.k))
-    return Suite(name=plan.name, tasks=tasks, splits=splits, k=plan.k or default_k)
+    if plan.path:
+        return _of_folder(plan)
+    tasks = _built_in(plan)
+    return Suite(name=plan.name, tasks=tasks, splits=_splits(plan, tasks), k=plan.k or deskwork.K)
+
+
+def _of_folder(plan: SuitePlan) -> Suite:
+    """The tasks of a folder that are taken into a split; the others are never read in full."""
+    folder = Path(plan.path)
+    found = cleared(scan_folder(folder, Network(plan.network)), read(folder))
+    for name, error in found.broken.items():
+        hint = f"; `milo suite check {folder}` names every broken task and leaves them out"
+        raise TaskError(error.thing, error.expected, f"{error.found} (task {name}{hint})")
+    tasks = _of_families(found.tasks, plan.families)
+    wanted = plan.search + plan.validation + plan.test
+    if wanted > len(tasks) and found.left_out:
+        words = f"{len(tasks)} tasks, {len(found.left_out)} more being in quarantine"
+        raise TaskError(f"suite {folder}", f"at least {wanted} tasks", words)
+    splits = _splits(plan, tasks)
+    taken = (*splits.search, *splits.validation, *splits.test)
+    return Suite(
+        name=plan.name,
+        tasks={name: tasks[name] for name in sorted(taken)},
+        splits=splits,
+        k=plan.k or FOLDER_K,
+        left_out=found.left_out,
+    )
+
+
+def _splits(plan: SuitePlan, tasks: Mapping[str, Task]) -> Splits:
+    return split(tasks, (plan.search, plan.validation, plan.test), plan.split_seed)
 
 
 def _built_in(plan: SuitePlan) -> Mapping[str, Task]:

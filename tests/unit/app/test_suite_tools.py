@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from milo.app.suite_tools import describe, examine, list_suites, load_tasks, run_solution
+from milo.app.suite_tools import (
+    Examined,
+    describe,
+    examine,
+    isolate,
+    left_out_words,
+    list_suites,
+    load_tasks,
+    run_solution,
+)
 from milo.core.errors import TaskError
 from milo.core.ports import Command, Exit
-from milo.core.task import Task
+from milo.core.task import Step, Task
 from milo.core.tree import FileTree
-from milo.testing.fake_sandbox import FakeEnvironment, FakeSandbox
+from milo.suites.folder import Scan
+from milo.suites.quarantine import read
+from milo.testing.fake_sandbox import FakeEnvironment, FakeSandbox, Play
 
 
 def solvable(environment: FakeEnvironment, command: Command) -> Exit:
@@ -36,24 +48,90 @@ TASK = Task(
 
 async def test_a_solution_runs_before_the_verifier_and_leaves_nothing_open() -> None:
     sandbox = FakeSandbox(solvable)
-    assert await run_solution(sandbox, TASK, SOLUTION) == 1.0
+    assert (await run_solution(sandbox, TASK, SOLUTION)).reward == 1.0
     (environment,) = sandbox.opened
-    assert list(environment.mounts) == ["/solution", "/tests"]
     assert environment.commands[0].argv == ("bash", "/solution/solve.sh")
+    assert not environment.mounts["/solution"]
     assert environment.closed == 1
 
 
 async def test_a_no_op_runs_the_verifier_alone() -> None:
     sandbox = FakeSandbox(solvable)
-    assert await run_solution(sandbox, TASK, None) == 0.0
+    assert (await run_solution(sandbox, TASK, None)).reward == 0.0
     assert sandbox.opened[0].mounts.keys() == {"/tests"}
 
 
+async def test_every_step_is_solved_by_its_own_solution() -> None:
+    tests, own = FileTree.of_texts({"test.sh": ""}), FileTree.of_texts({"solve.sh": "own"})
+    steps = tuple(Step(name=n, instruction=n, tests=tests, solution=own) for n in "ab")
+    task = Task(id="t", instruction="all", steps=steps)
+    sandbox = FakeSandbox(solvable)
+    assert (await run_solution(sandbox, task, task.solution)).reward == 1.0
+    ran = [c.argv[-1] for c in sandbox.opened[0].commands]
+    assert ran == ["/solution/solve.sh", "/tests/test.sh"] * 2
+
+
+def scan_of(*tasks: Task, **broken: TaskError) -> Scan:
+    return Scan(tasks={task.id: task for task in tasks}, broken=broken)
+
+
+async def examined(scan: Scan, play: Play, **options: bool) -> Examined:
+    return await examine(scan, FakeSandbox(play), 2, **{"partial": True, **options})
+
+
 async def test_a_task_whose_solution_fails_is_named() -> None:
-    good = await examine({"t": TASK}, FakeSandbox(solvable), 2)
+    good = await examined(scan_of(TASK), solvable)
     assert describe(good) == "1 of 1 tasks can be trusted"
-    bad = describe(await examine({"t": TASK}, FakeSandbox(unsolvable), 2))
-    assert "bad   t: " in bad and "0 of 1" in bad
+    bad = describe(await examined(scan_of(TASK), unsolvable))
+    assert "bad     t: the reference solution must score 1, found 0" in bad and "0 of 1" in bad
+
+
+async def test_a_verifier_that_gives_no_reward_is_named_with_its_reason() -> None:
+    bad = describe(await examined(scan_of(TASK), lambda e, c: Exit(code=127, seconds=0)))
+    assert "no reward file was written (the verifier ended with code 127)" in bad
+
+
+async def test_a_task_that_this_sandbox_can_not_run_is_skipped_and_not_called_bad() -> None:
+    needy = replace(TASK, id="needy", needs=frozenset({"image-build"}))
+    found = await examined(scan_of(TASK, needy), solvable)
+    assert (found.report.quarantined, found.refused[0].task) == ((), "needy")
+    assert "image-build" in describe(found) and "1 of 2 tasks" in describe(found)
+
+
+async def test_part_of_the_reward_for_nothing_is_noted_and_all_of_it_is_refused() -> None:
+    def given(reward: str) -> Play:
+        def play(environment: FakeEnvironment, command: Command) -> Exit:
+            solved = any("/solution/solve.sh" in earlier.argv for earlier in environment.commands)
+            environment.log_files["verifier/reward.txt"] = "1" if solved else reward
+            return Exit(code=0, seconds=0.1)
+
+        return play
+
+    part = await examined(scan_of(TASK), given("0.25"))
+    assert (part.report.quarantined, part.report.generous[0].task) == ((), "t")
+    assert (await examined(scan_of(TASK), given("0.25"), partial=False)).report.quarantined
+    assert (await examined(scan_of(TASK), given("1"))).report.quarantined
+
+
+async def test_what_fails_is_put_into_quarantine_and_comes_out_when_it_passes(
+    tmp_path: Path,
+) -> None:
+    other = replace(TASK, id="u")
+    scan = scan_of(TASK, other, broken=TaskError("task.toml key 'x'", "a number", "'y'"))
+    bad = await examined(scan, unsolvable)
+    assert "3 tasks are in quarantine" in isolate(tmp_path, scan, bad)
+    held = read(tmp_path)
+    assert sorted(held) == ["broken", "t", "u"]
+    assert held["t"].digest == TASK.digest and "task.toml key 'x'" in held["broken"].reason
+    needy = replace(other, needs=frozenset({"gpu"}))
+    scan = scan_of(TASK, needy)
+    isolate(tmp_path, scan, await examined(scan, solvable))
+    assert sorted(read(tmp_path)) == ["u"]
+
+
+def test_a_run_says_what_it_leaves_out() -> None:
+    assert left_out_words({}) == ""
+    assert "2 tasks in quarantine (a, b)" in left_out_words({"b": "bad", "a": "broken"})
 
 
 def test_the_built_in_suite_is_listed() -> None:

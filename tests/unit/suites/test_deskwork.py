@@ -20,7 +20,7 @@ from milo.suites.deskwork import FAMILIES, extract, generate, logs, repair, shel
 from milo.suites.deskwork.direct import judge, run_task
 from milo.suites.deskwork.family import verifier_text
 from milo.suites.deskwork.repair import CASES
-from milo.suites.harbor import load_folder
+from milo.suites.folder import load_folder
 
 KINDS = {
     "shell": len(shell.KINDS),

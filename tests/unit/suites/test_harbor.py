@@ -8,10 +8,11 @@ import pytest
 
 from milo.core.errors import TaskError
 from milo.core.plan import SuitePlan
-from milo.core.task import Network, Task
+from milo.core.task import Healthcheck, Network, Task
 from milo.core.tree import FileTree
 from milo.suites.dockerfile import derive
-from milo.suites.harbor import load_folder, load_task, write_task
+from milo.suites.folder import load_folder
+from milo.suites.harbor import load_task, write_task
 from milo.suites.suite import load_suite
 
 DOCKERFILE = "FROM debian:12\nWORKDIR /workspace\nCOPY data.txt /workspace/\n"
@@ -69,8 +70,21 @@ def test_limits_and_environment_are_read(tmp_path: Path) -> None:
         ('[environment]\nallow_internet = "no"\n', "true or false"),
         ("[environment.env]\nA = 1\n", "'environment.env.A': expected a string"),
         ("agent = 3\n", "'agent': expected a table"),
-        ('[verifier]\nenvironment_mode = "odd"\n', "shared or separate"),
-        ("[[steps]]\nname = 'a'\n", "a single-step task"),
+        ('[verifier]\nenvironment_mode = "odd"\n', "one of shared, separate"),
+        ('[verifier]\nenvironment_mode = "shared"\n[verifier.environment]\n', "'separate' beside"),
+        ('[environment]\nmemory = "2G"\nmemory_mb = 512\n', "the size that 'memory_mb' gives"),
+        ('[environment]\nallowed_hosts = ["a.b"]\n', "network_mode = 'allowlist' beside it"),
+        (
+            '[environment]\nnetwork_mode = "allowlist"\nallowed_hosts = ["http://a.b"]\n',
+            "'environment.allowed_hosts': expected host names",
+        ),
+        ('[environment]\nworkdir = "app"\n', "an absolute path"),
+        ("[environment]\ngpus = -1\n", "a number of at least 0"),
+        ("[environment.healthcheck]\nretries = 2\n", "'environment.healthcheck.command'"),
+        ('[environment.healthcheck]\ncomand = "x"\n', "expected 'command'"),
+        ("[agent]\nuser = true\n", "a user's name or number"),
+        ('artifacts = ["/app/../x"]\n', r"'artifacts\[0\]': expected a path without"),
+        ("tasks = 3\n", "'tasks': expected 'task', found an unknown key"),
         ("[metadata]\nfamily = 3\n", "'metadata.family': expected a string"),
     ],
 )
@@ -104,7 +118,7 @@ def test_a_suite_folder_with_a_stray_or_nothing_is_refused(tmp_path: Path) -> No
         load_folder(tmp_path)
     folder_of(tmp_path)
     (tmp_path / "stray").mkdir()
-    with pytest.raises(TaskError, match=r"stray: expected a file task.toml, found none"):
+    with pytest.raises(TaskError, match=r"stray: expected a file task.toml .*found none"):
         load_folder(tmp_path)
 
 
@@ -122,7 +136,12 @@ def test_links_in_a_task_are_refused(tmp_path: Path) -> None:
         ('[environment]\ndocker_image = "a/b"\n', {"environment/Dockerfile": None}, "image-pull"),
         ("", {"environment/docker-compose.yaml": "x"}, "compose"),
         ("[environment]\ngpus = 1\n", {}, "gpu"),
-        ('[verifier]\nenvironment_mode = "separate"\n', {}, "separate-verifier"),
+        ('[verifier]\nnetwork_mode = "public"\n', {}, "phase-network"),
+        ('[agent]\nuser = "bob"\n', {}, "users"),
+        ("[[verifier.collect]]\ncommand = 'x'\n", {}, "verifier-collect"),
+        ('[environment]\nos = "Windows"\n', {}, "windows"),
+        ('[environment.env]\nKEY = "${OPENAI_API_KEY}"\n', {}, "variable OPENAI_API_KEY"),
+        ('[[environment.mcp_servers]]\nname = "x"\n', {}, "mcp_servers"),
         (
             "",
             {
@@ -220,3 +239,63 @@ def test_a_folder_of_tasks_is_a_suite_with_three_attempts_per_task(tmp_path: Pat
 def test_a_dockerfile_is_preferred_to_a_prebuilt_image(tmp_path: Path) -> None:
     task = load_task(folder_of(tmp_path, '[environment]\ndocker_image = "a/b"\n'))
     assert (task.needs, list(task.workspace)) == (frozenset(), ["data.txt"])
+    assert task.setting.image is not None
+    assert task.setting.image.reference == "a/b"
+    assert list(task.setting.image.context) == ["Dockerfile", "data.txt"]
+
+
+def test_a_task_that_says_nothing_gets_the_network_that_the_suite_is_given(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path)
+    assert load_task(folder).limits.network is Network.NONE
+    assert load_task(folder, Network.PUBLIC).limits.network is Network.PUBLIC
+    folder_of(tmp_path, "[environment]\nallow_internet = false\n")
+    assert load_task(folder, Network.PUBLIC).limits.network is Network.NONE
+
+
+def test_an_allowlist_and_a_healthcheck_are_read(tmp_path: Path) -> None:
+    toml = (
+        '[environment]\nnetwork_mode = "allowlist"\n'
+        'allowed_hosts = ["PyPI.org", "*.debian.org", "10.0.0.0/8"]\nworkdir = "/srv"\n'
+        '[environment.healthcheck]\ncommand = "test -f data.txt"\nretries = 5\n'
+    )
+    task = load_task(folder_of(tmp_path, toml))
+    assert task.limits.network is Network.ALLOWLIST
+    assert task.setting.hosts == ("pypi.org", "*.debian.org", "10.0.0.0/8")
+    assert task.setting.workdir == "/srv"
+    assert task.setting.healthcheck == Healthcheck(command="test -f data.txt", retries=5)
+
+
+def test_variables_are_filled_from_their_defaults_and_never_from_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MODE", "of this machine")
+    toml = '[environment.env]\nA = "x ${MODE:-plain} y"\n[verifier.env]\nB = "1"\n'
+    task = load_task(folder_of(tmp_path, toml))
+    assert (task.env, task.judging.env) == ({"A": "x plain y"}, {"B": "1"})
+
+
+def test_canary_lines_are_not_shown_to_the_agent(tmp_path: Path) -> None:
+    text = "<!-- a canary GUID 1 -->\n# Canary, do not remove\n\nSort the lines.\n# canary below\n"
+    task = load_task(folder_of(tmp_path, **{"instruction.md": text}))
+    assert task.instruction == "Sort the lines.\n# canary below"
+
+
+def test_a_verifier_of_its_own_gets_the_declared_artifacts(tmp_path: Path) -> None:
+    toml = (
+        'artifacts = ["/workspace/out.txt"]\n'
+        "[verifier.environment]\nmemory_mb = 512\nnetwork_mode = 'no-network'\n"
+    )
+    judging = load_task(folder_of(tmp_path, toml)).judging
+    assert (judging.separate, judging.artifacts) == (True, ("/workspace/out.txt",))
+    assert judging.limits is not None
+    assert judging.limits.memory_mb == 512
+    assert not judging.bundled
+
+
+def test_a_verifier_image_in_tests_holds_the_tests_itself(tmp_path: Path) -> None:
+    toml = '[verifier]\nenvironment_mode = "separate"\n'
+    changes = {"tests/Dockerfile": "FROM x\nCOPY . /tests\n", "tests/test.sh": None}
+    task = load_task(folder_of(tmp_path, toml, **changes))
+    assert task.judging.bundled
+    assert task.judging.setting is not None
+    assert task.needs == {"image-build"}

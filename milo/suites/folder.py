@@ -1,0 +1,72 @@
+"""A folder of tasks, each in whichever form it has: which load, and what is wrong with the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from milo.core.errors import TaskError
+from milo.core.task import Network, Task
+from milo.suites import harbor, simple, terminal_bench
+
+FORMS = "task.toml (Harbor), task.yaml (Terminal-Bench), or instruction.md and a check"
+Loader = Callable[[Path, Network], Task]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scan:
+    """What a folder holds: its tasks by id, and by folder name why others can't be loaded."""
+
+    tasks: Mapping[str, Task]
+    broken: Mapping[str, TaskError]
+
+
+def scan_folder(folder: Path, network: Network = Network.NONE) -> Scan:
+    """Every task below `folder` (one folder each), or the one task that `folder` itself is.
+
+    `network` is for tasks that say nothing about it. Files beside the task folders and hidden
+    folders are passed over. Raises `TaskError` where there is no folder, or nothing in it.
+    """
+    if not folder.is_dir():
+        raise TaskError(f"suite {folder}", "a folder of tasks", "no such folder")
+    places = [folder] if loader_of(folder) else _places(folder)
+    if not places:
+        raise TaskError(f"suite {folder}", f"at least one task folder with {FORMS}", "none")
+    tasks: dict[str, Task] = {}
+    broken: dict[str, TaskError] = {}
+    for place in places:
+        try:
+            tasks[place.name] = load_one(place, network)
+        except TaskError as error:
+            broken[place.name] = error
+    return Scan(tasks=tasks, broken=broken)
+
+
+def load_folder(folder: Path, network: Network = Network.NONE) -> Mapping[str, Task]:
+    """All tasks below `folder` by id; raises `TaskError` on the first that can't be loaded."""
+    scan = scan_folder(folder, network)
+    for error in scan.broken.values():
+        raise error
+    return scan.tasks
+
+
+def load_one(place: Path, network: Network = Network.NONE) -> Task:
+    """The task that a folder is; raises `TaskError` naming file and key."""
+    loader = loader_of(place)
+    if loader is None:
+        raise TaskError(f"task {place}", f"a file {FORMS}", "none of them")
+    return loader(place, network)
+
+
+def loader_of(place: Path) -> Loader | None:
+    """Who can load the task in a folder; None where it is no task."""
+    if (place / harbor.MARK).exists():
+        return harbor.load_task
+    if (place / terminal_bench.MARK).exists():
+        return terminal_bench.load_task
+    return simple.load_task if simple.is_simple(place) else None
+
+
+def _places(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
