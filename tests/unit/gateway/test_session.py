@@ -5,13 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
+import pytest
 from gateway_scene import FakeTime, MakeLine, ask
 
 from milo.core.ports import Caps, Completion
+from milo.gateway.http_upstream import HttpUpstream
 from milo.gateway.line import Policy
 from milo.gateway.pins import Pins
+from milo.gateway.prices import FREE, Price
 from milo.gateway.session import REFUSALS_KEPT, Session
-from milo.testing.scripted_model import Answer, ScriptedUpstream, always, in_turn
+from milo.testing.scripted_model import (
+    Answer,
+    ScriptedServer,
+    ScriptedUpstream,
+    always,
+    in_turn,
+)
 
 CANARY = "canary-99ac-key"
 BIG = Answer(text="x", prompt_tokens=60, cached_tokens=20, output_tokens=40, reasoning_tokens=10)
@@ -189,6 +198,47 @@ async def test_every_call_ends_with_the_session_s_time(
     report = await session.close()
     assert (reply.status, report.fault, report.usage.calls) == (504, "", 1)
     assert report.usage.estimated
+
+
+@pytest.mark.parametrize(("price", "cost"), [(FREE, 0.0), (None, None)])
+async def test_a_call_that_was_cut_is_charged_by_the_line_s_price(
+    make_line: MakeLine, price: Price | None, cost: float | None
+) -> None:
+    """A free model's run stays free; an unknown price is not zero."""
+    line = make_line(ScriptedUpstream(in_turn([Answer(latency_s=60)])), price=price)
+    session = open_session(line, None, 0.02)
+    await asyncio.wait_for(session.ask(ask()), 5)
+    usage = (await session.close()).usage
+    assert usage.dollars == cost
+    assert usage.uncached_input > 0 and usage.output == 0
+
+
+async def test_a_stream_that_was_cut_is_charged_for_what_came(make_line: MakeLine) -> None:
+    price = Price(uncached_input=0, output=1e6)
+    words = " ".join(["word"] * 50)
+    seen = asyncio.Event()
+
+    async def emit(chunk: Mapping[str, object]) -> None:
+        seen.set()
+
+    async with ScriptedServer(in_turn([Answer(text=words, seconds_per_token=0.02)])) as server:
+        upstream = HttpUpstream(server.base_url, "m", wire_model="m")
+        session = open_session(make_line(upstream, price=price))
+        call = asyncio.create_task(session.ask(ask(), emit=emit))
+        await asyncio.wait_for(seen.wait(), 5)
+        report = await session.close()
+        assert (await call).status == 499
+        await upstream.close()
+    assert report.usage.estimated and 0 < report.usage.output < 50
+    assert report.usage.dollars == report.usage.output
+    assert report.fault == ""
+
+
+async def test_what_a_translation_left_out_is_noted_beside_the_pins(make_line: MakeLine) -> None:
+    session = open_session(make_line(ScriptedUpstream(always("a"))))
+    await session.ask(ask(model="other"), noted=("tools.web_search",))
+    (exchange,) = (await session.close()).exchanges
+    assert exchange.pinned == ("model", "tools.web_search")
 
 
 async def test_the_seconds_of_a_call_contain_its_retries(
