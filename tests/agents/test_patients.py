@@ -14,7 +14,6 @@ from patients import EXPECTED_WORDS, PATIENTS, SOUND_ONE, Patient, brief_of
 from milo.agents.brief import AS_FILES, IN_A_PROMPT, as_files, prompt
 from milo.core.evidence import Brief
 
-
 Ward = Callable[[Patient], Brief]
 
 
