@@ -38,6 +38,7 @@ from milo.gateway.line import Line
 from milo.gateway.litellm_upstream import LitellmUpstream
 from milo.gateway.llama_server import EmbeddedServer, ServerSettings
 from milo.gateway.local_upstream import LocalUpstream
+from milo.gateway.pace import Pace
 from milo.gateway.pins import SAMPLING_OF_LLAMA, Pins, model_label
 from milo.gateway.price_book import PriceBook
 from milo.gateway.proxy import Gateway
@@ -150,6 +151,7 @@ class AppParts:
             rng=np.random.default_rng(self.plan.seed),
             secrets=tuple(provider_secrets().values()),
             price=target_price(self.plan, self.prices),
+            pace=None if local or self.plan.replay else Pace(time.monotonic),
         )
 
     def _replayed(self) -> Upstream | None:

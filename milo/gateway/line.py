@@ -18,6 +18,7 @@ import numpy as np
 from milo.core.attempt import Usage
 from milo.core.errors import ModelError, ReplayMiss
 from milo.core.ports import Completion, StreamingUpstream, Upstream
+from milo.gateway.pace import Pace
 from milo.gateway.pins import Pins
 from milo.gateway.prices import Price
 from milo.gateway.relay import Relay
@@ -58,7 +59,8 @@ class Policy:
 class Line:
     """A pinned upstream. `rng` (owned by the line) gives the jitter, `sleep` and `now` the time;
     `secrets` are taken out of everything that the provider says; `price` is for calls whose
-    provider told no usage, because they were cut (None where it is unknown)."""
+    provider told no usage, because they were cut (None where it is unknown); `pace`, where there
+    is one, shares the provider's rate limit."""
 
     upstream: Upstream
     pins: Pins
@@ -66,6 +68,7 @@ class Line:
     policy: Policy = Policy()
     secrets: tuple[str, ...] = ()
     price: Price | None = None
+    pace: Pace | None = None
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     now: Callable[[], float] = monotonic
 
@@ -144,10 +147,12 @@ def out_of_time() -> Reply:
 
 
 async def _try_once(line: Line, ask: Ask, left: float) -> _Try:
-    limit = min(left, line.policy.call_timeout_s)
+    limit, entered = min(left, line.policy.call_timeout_s), asyncio.Event()
     try:
-        done = await within(_work(line.upstream, ask), limit)
+        done = await within(_in_turn(line, ask, entered), limit)
     except TimeoutError:
+        if not entered.is_set():
+            return _Try(problem=f"the provider's rate limit left no turn within {limit:g} s")
         ours = limit < left
         return _Try(problem=f"no answer within {limit:g} s" if ours else "")
     except ReplayMiss as miss:
@@ -156,6 +161,19 @@ async def _try_once(line: Line, ask: Ask, left: float) -> _Try:
     except ModelError as error:
         return _Try(problem=redact(str(error), line.secrets))
     return _judge(done, line.secrets)
+
+
+async def _in_turn(line: Line, ask: Ask, entered: asyncio.Event) -> Completion:
+    """Make the call when its turn comes; `entered` says that it has come."""
+    if line.pace is None:
+        entered.set()
+        return await _work(line.upstream, ask)
+    async with line.pace.turn(ask.scope):
+        entered.set()
+        began = line.now()
+        done = await _work(line.upstream, ask)
+        line.pace.told(done.status, began)
+        return done
 
 
 def _work(upstream: Upstream, ask: Ask) -> Coroutine[object, object, Completion]:
