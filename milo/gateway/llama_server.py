@@ -89,7 +89,7 @@ class EmbeddedServer:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
-                env=child_environment({**os.environ, **(environ or {})}),
+                env={**os.environ, **(environ or {})},
             )
         try:
             async with asyncio.timeout(START_S):
@@ -159,17 +159,6 @@ class EmbeddedServer:
     def _log_end(self) -> str:
         raw = self.log_path.read_bytes() if self.log_path.exists() else b""
         return raw[-TAIL_BYTES:].decode(errors="replace").strip() or "(empty log)"
-
-
-def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment of the child: threads that wait sleep instead of spinning.
-
-    llama.cpp's threads meet at a barrier many times per token. Where other processes want the
-    cores too, spinning there wastes whole time slices: with other work of load 6 to 9 on two cores
-    a call of the 135M took 0.7 CPU-seconds asleep, 1.2 and 2.9 with bounded spins (9 calls, one
-    run each). What sleeping costs on quiet cores has not been measured.
-    """
-    return {"OMP_WAIT_POLICY": "PASSIVE", **environ}
 
 
 def main(argv: list[str]) -> int:

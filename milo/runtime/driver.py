@@ -26,6 +26,7 @@ from milo.core.population import Population
 from milo.core.task import Suite
 from milo.runtime.finale import (
     TEST_PROMISE,
+    attempt_s,
     candidates_to_test,
     freeze_winner,
     harnesses_tested,
@@ -45,7 +46,6 @@ TICK_S = 0.5
 TEST_MARGIN = 1.1
 TEST_SHARE_UNKNOWN = 0.25
 TEST_SHARE_MOST = 0.5
-ATTEMPTS_TO_TELL = 30
 RESTARTS = 5
 
 
@@ -79,6 +79,8 @@ class Driver:
         self._population = Population()
         self._seq = -1
         self._epoch = -1
+        self._test_known = -2
+        self._test_attempt_s: float | None = None
         self._islands: dict[str, asyncio.Task[str]] = {}
         self._restarts: dict[str, int] = {}
         self._interrupted = asyncio.Event()
@@ -272,24 +274,21 @@ class Driver:
         if hours is None or self._clock.zero is None or self._parts.replay() is not None:
             return None
         whole_s = hours * 3600
-        attempt_s = self._attempt_s(load)
+        if self._test_known != self._seq:
+            self._test_attempt_s, self._test_known = self._mean_test_attempt_s(), self._seq
         test_s = whole_s * TEST_SHARE_UNKNOWN
-        if attempt_s is not None:
-            expected_s = self._test_attempts() * attempt_s / max(1, load.slots)
+        if self._test_attempt_s is not None:
+            expected_s = self._test_attempts() * self._test_attempt_s / max(1, load.slots)
             test_s = min(expected_s * TEST_MARGIN, whole_s * TEST_SHARE_MOST)
         return self._clock.zero + whole_s - test_s
 
-    def _attempt_s(self, load: Load) -> float | None:
-        """Seconds of an attempt: of this session, else of the record; None where too few tell."""
-        if load.attempts >= ATTEMPTS_TO_TELL:
-            return load.mean_attempt_s
-        scores = [
-            s for node in self._population.lineage for s in node.evaluation("search").values()
-        ]
-        attempts = sum(score.n for score in scores)
-        if attempts < ATTEMPTS_TO_TELL:
-            return None
-        return sum(score.n * score.latency_s for score in scores) / attempts
+    def _mean_test_attempt_s(self) -> float | None:
+        """Seconds of an attempt of those that would be tested now; None where too few tell."""
+        seeds = [reference.candidate for reference in self._references()]
+        tested = candidates_to_test(self._population, self._suite, self._plan, seeds)
+        known = [attempt_s(self._population, candidate) for candidate in tested]
+        seconds = [s for s in known if s is not None]
+        return sum(seconds) / len(seconds) if len(seconds) == len(tested) > 1 else None
 
     # --- the end ---------------------------------------------------------------------------------
 

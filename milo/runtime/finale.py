@@ -44,8 +44,12 @@ def harnesses_tested(plan: RunPlan, seeds: int) -> int:
 def candidates_to_test(
     population: Population, suite: Suite, plan: RunPlan, seeds: Sequence[str]
 ) -> tuple[str, ...]:
-    """The frozen winner first, then the seeds that it is compared with."""
-    frozen = () if population.winner is None else (population.winner.candidate,)
+    """The winner first, then the seeds that it is compared with.
+
+    The winner is the frozen one, or before that the one that would be frozen now.
+    """
+    winner = population.winner or freeze_winner(population, suite, plan)
+    frozen = () if winner is None else (winner.candidate,)
     if plan.strategy.tested_seeds is TestedSeeds.BEST:
         validation = suite.splits.validation
 
@@ -55,6 +59,15 @@ def candidates_to_test(
 
         seeds = [max(seeds, key=accuracy)]
     return tuple(dict.fromkeys((*frozen, *seeds)))
+
+
+def attempt_s(population: Population, candidate: str) -> float | None:
+    """Mean seconds of a candidate's attempts so far; None where it has none."""
+    node = population.lineage[candidate]
+    splits = (node.evaluation("search"), node.evaluation("validation"))
+    scores = [score for split in splits for score in split.values()]
+    attempts = sum(score.n for score in scores)
+    return sum(score.n * score.latency_s for score in scores) / attempts if attempts else None
 
 
 async def score_test(

@@ -182,12 +182,13 @@ class Shell:
                 await self._peers.recorder.reserve(self._promise(), await self._price())
 
     async def _too_late(self) -> bool:
-        """Whether even a child that had all slots could not be scored before the deadline."""
+        """Whether a child could not be scored and validated, after all that waits, in time."""
         load = await self._peers.dispatcher.load()
         if load.deadline is None:
             return False
-        tasks = len(self._island.state.search) * self._island.setup.k
-        quickest_s = tasks * load.mean_attempt_s / max(1, load.slots)
+        ahead = load.queued + load.busy / 2
+        attempts = ahead + self._pace.attempts_per_child
+        quickest_s = attempts * load.mean_attempt_s / max(1, load.slots)
         return self._parts.now() + quickest_s > load.deadline
 
     async def _price(self) -> Spend:

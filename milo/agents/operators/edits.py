@@ -26,7 +26,9 @@ from milo.core.tree import FileTree
 
 BLOCK_RULE = "Reply with one fenced code block and nothing else."
 FOLDER_RULE = "Use the file names of the task as they are, in the current folder."
-SHELL_WORDS = re.compile(r"\b(an?|one) (bash|shell) (script|command|program)\b", re.IGNORECASE)
+SHELL_WORDS = re.compile(
+    r"\b(an?|one)( short| small| single|) (bash|shell) (script|command|program)\b", re.IGNORECASE
+)
 SHELL_PLURAL = re.compile(r"\b(bash|shell) (scripts|commands)\b", re.IGNORECASE)
 VARIED = "by_try(0, 0.7)"
 FIGURE = re.compile(r"(\d+)")
@@ -71,7 +73,7 @@ def ask_for_python(tree: FileTree) -> FileTree:
     """Have every prompt ask for a Python program where it asked for shell commands."""
     for prompt in anatomy_of(tree).act_prompts:
         old = str(prompt.node.value)
-        new = SHELL_WORDS.sub(lambda match: _pythonic(match.group(1)), old)
+        new = SHELL_WORDS.sub(lambda match: _pythonic(match[1], match[2]), old)
         new = SHELL_PLURAL.sub("Python programs", new).replace("```bash", "```python")
         if new == old and prompt == anatomy_of(tree).act_prompts[0] and "Python" not in old:
             new = f"{old} Write it as a Python program."
@@ -189,6 +191,7 @@ def _once(tree: FileTree, technique: str, edit: Edit) -> FileTree:
     return tree if technique in techniques_in(tree) else edit(tree)
 
 
-def _pythonic(article: str) -> str:
-    """ "a Python program", with the count that the old wording had."""
-    return f"{article.lower() if article.lower() == 'one' else 'a'} Python program"
+def _pythonic(article: str, size: str) -> str:
+    """ "a short Python program", with the count and the size that the old wording had."""
+    count = "one" if article.lower() == "one" else "a"
+    return f"{count}{size} Python program"

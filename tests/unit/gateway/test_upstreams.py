@@ -17,7 +17,7 @@ from milo.core.errors import ModelError
 from milo.core.ports import Caps
 from milo.gateway.http_upstream import HttpUpstream
 from milo.gateway.litellm_upstream import LitellmUpstream
-from milo.gateway.llama_server import EmbeddedServer, ServerSettings, child_environment
+from milo.gateway.llama_server import EmbeddedServer, ServerSettings
 from milo.gateway.local_upstream import LocalUpstream
 from milo.gateway.prices import FREE, Price
 from milo.gateway.session import Session
@@ -181,11 +181,6 @@ async def test_a_litellm_that_was_never_used_is_never_imported() -> None:
     loaded = "litellm" in sys.modules
     await upstream.close()
     assert ("litellm" in sys.modules) == loaded
-
-
-def test_waiting_threads_sleep_unless_the_user_says_otherwise() -> None:
-    assert child_environment({})["OMP_WAIT_POLICY"] == "PASSIVE"
-    assert child_environment({"OMP_WAIT_POLICY": "ACTIVE"})["OMP_WAIT_POLICY"] == "ACTIVE"
 
 
 async def test_missing_weights_are_said_before_anything_is_started(tmp_path: Path) -> None:
