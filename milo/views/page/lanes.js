@@ -239,7 +239,7 @@ const Lanes = (() => {
         const [first, ...others] = candidate.parents.map((id) => this.reel.byId.get(id));
         const verdict = candidate.judgedAt(this.position)?.verdict;
         if (first) this.edge(verdict === "admitted" ? solid : faint, first, candidate, fine);
-        for (const other of others) this.edge(grafts, other, candidate, true);
+        for (const other of others) this.edge(grafts, other, candidate, fine);
       }
       context.strokeStyle = this.colour(island.id);
       context.lineWidth = fine ? 1.6 : 1;
@@ -247,9 +247,10 @@ const Lanes = (() => {
       context.globalAlpha = 0.4;
       context.lineWidth = 1;
       context.stroke(faint);
-      context.globalAlpha = 0.95;
-      context.lineWidth = 1.6;
-      context.setLineDash([5, 4]);
+      context.lineWidth = fine ? 1.6 : 1;
+      // Far out the dashes would melt into a line anyway, and they are slow.
+      context.globalAlpha = fine ? 0.95 : 0.25;
+      context.setLineDash(fine ? [5, 4] : []);
       context.stroke(grafts);
       context.setLineDash([]);
       context.globalAlpha = 1;
@@ -344,8 +345,7 @@ const Lanes = (() => {
       context.fillStyle = surface;
       context.fillRect(0, 0, width, TOP);
       Drawing.words(context, "island", 12, TOP / 2, {});
-      const every = Numbers.ticks(0, 60 / this.column, 1).pop() || 1;
-      const step = Math.max(1, Math.round(every));
+      const step = Math.max(1, Numbers.round(60 / this.column));
       const first = Math.ceil(Math.max(0, (this.left - FAR) / this.column) / step) * step;
       for (let round = first; round <= this.last; round += step) {
         const x = this.gutter + FAR + round * this.column - this.left;

@@ -46,21 +46,31 @@ const Numbers = (() => {
 
   const DASH = "–";
 
+  // As Python writes it: of two equally near figures the even one (`toFixed` takes the larger).
+  function fixed(value, digits) {
+    const halves = value * 2 ** (digits + 1);
+    const isTie = Number.isInteger(halves) && halves % 2 !== 0;
+    if (!isTie) return value.toFixed(digits);
+    const scale = 10 ** digits;
+    const low = Math.floor(value * scale);
+    return ((low % 2 === 0 ? low : low + 1) / scale).toFixed(digits);
+  }
+
   function percent(share, digits = 1) {
-    return share === null || share === undefined ? DASH : (100 * share).toFixed(digits);
+    return share === null || share === undefined ? DASH : fixed(100 * share, digits);
   }
 
   function count(number) {
     if (number === null || number === undefined) return DASH;
     for (const [limit, unit] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]]) {
-      if (Math.abs(number) >= limit * 0.9995) return (number / limit).toFixed(1) + unit;
+      if (Math.abs(number) >= limit * 0.9995) return fixed(number / limit, 1) + unit;
     }
-    return number.toFixed(0);
+    return fixed(number, 0);
   }
 
   function seconds(value) {
     if (value === null || value === undefined) return DASH;
-    if (value < 60) return value.toFixed(value < 10 ? 2 : 1) + " s";
+    if (value < 60) return `${fixed(value, value < 10 ? 2 : 1)} s`;
     const whole = Math.round(value);
     const minutes = Math.floor(whole / 60);
     if (minutes < 60) return `${minutes} min ${String(whole % 60).padStart(2, "0")} s`;
@@ -77,19 +87,22 @@ const Numbers = (() => {
 
   function dollars(value) {
     if (value === null || value === undefined) return "price unknown";
-    return value >= 0.01 || value === 0 ? `$${value.toFixed(2)}` : `$${value.toFixed(4)}`;
+    return value >= 0.01 || value === 0 ? `$${fixed(value, 2)}` : `$${fixed(value, 4)}`;
+  }
+
+  // The next of 1, 2, 5, 10, 20, … at or above a number.
+  function round(number) {
+    const power = 10 ** Math.floor(Math.log10(number));
+    return [1, 2, 5, 10].map((m) => m * power).find((s) => s >= number * 0.999999);
   }
 
   // Round values for an axis that covers [low, high], at most `most` of them.
   function ticks(low, high, most) {
-    const span = high - low || 1;
-    const raw = span / Math.max(1, most);
-    const power = 10 ** Math.floor(Math.log10(raw));
-    const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw);
+    const step = round((high - low || 1) / Math.max(1, most));
     const found = [];
     for (let at = Math.ceil(low / step) * step; at <= high + step * 1e-9; at += step) found.push(at);
     return found;
   }
 
-  return { exactSum, percent, count, seconds, clock, dollars, ticks, DASH };
+  return { exactSum, percent, count, seconds, clock, dollars, round, ticks, DASH };
 })();
