@@ -284,7 +284,10 @@ class Driver:
 
     def _mean_test_attempt_s(self) -> float | None:
         """Seconds of an attempt of those that would be tested now; None where too few tell."""
-        seeds = [reference.candidate for reference in self._references()]
+        lineage = self._population.lineage
+        seeds = [r.candidate for r in self._references() if r.candidate in lineage]
+        if not seeds:
+            return None
         tested = candidates_to_test(self._population, self._suite, self._plan, seeds)
         known = [attempt_s(self._population, candidate) for candidate in tested]
         seconds = [s for s in known if s is not None]
