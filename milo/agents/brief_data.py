@@ -19,17 +19,19 @@ TEXT_CHARS = 20_000
 
 def as_data(brief: Brief, limit: int) -> dict[str, str]:
     """The data files by name, within `limit` characters in all; attempts that don't fit are left
-    out from the end: failing ones come first, one per task before a second of the same."""
+    out from the end: parents come before the library, failing attempts before passing ones, one
+    per task before a second of the same."""
+    views = (*brief.parents, *brief.library)
     edges = _lines(map(_edge, brief.snapshot), limit // 4)
     candidates = _lines(
         (
             {"candidate": view.candidate, "scores": {t: _score(s) for t, s in view.scores.items()}}
-            for view in brief.parents
+            for view in views
         ),
         limit // 8,
     )
     left = limit - len(edges) - len(candidates)
-    items = ((view.candidate, item) for view in brief.parents for item in _ordered(view.evidence))
+    items = ((view.candidate, item) for view in views for item in _ordered(view.evidence))
     attempts = _lines((_attempt(candidate, item) for candidate, item in items), left)
     return {ATTEMPTS: attempts, EDGES: edges, CANDIDATES: candidates}
 
