@@ -21,16 +21,16 @@ KNOWN = frozenset(
 )
 AGENT_TIMEOUT_S = 600.0
 CHECK_TIMEOUT_S = 120.0
-STARTS = {"check.sh": "bash /tests/check.sh", "check.py": "python3 -I /tests/check.py"}
+STARTS = {"check.sh": 'bash "$tests/check.sh"', "check.py": 'python3 -I "$tests/check.py"'}
 TEST_SH = """\
 #!/bin/sh
 # The exit code is the verdict, unless the check wrote a reward itself. A check that could not be
 # started or was killed says nothing.
+tests=${{MILO_TESTS:-/tests}} logs=${{MILO_LOGS:-/logs}}/verifier
 {start}
 code=$?
-if [ ! -e /logs/verifier/reward.json ] && [ ! -e /logs/verifier/reward.txt ] &&
-    [ "$code" -lt 126 ]; then
-    [ "$code" -eq 0 ] && echo 1 >/logs/verifier/reward.txt || echo 0 >/logs/verifier/reward.txt
+if [ ! -e "$logs/reward.json" ] && [ ! -e "$logs/reward.txt" ] && [ "$code" -lt 126 ]; then
+    [ "$code" -eq 0 ] && echo 1 >"$logs/reward.txt" || echo 0 >"$logs/reward.txt"
 fi
 exit "$code"
 """

@@ -46,17 +46,17 @@ LOGS = "${T_BENCH_"
 TEST_SH = """\
 #!/bin/bash
 # What pytest says in its short summary decides; where there is none nothing was passed.
-export TEST_DIR=/tests
-out=/logs/verifier/output.txt
-bash /tests/run-tests.sh >"$out" 2>&1
+export TEST_DIR="${MILO_TESTS:-/tests}"
+logs="${MILO_LOGS:-/logs}/verifier"
+bash "$TEST_DIR/run-tests.sh" >"$logs/output.txt" 2>&1
 awk '
     tolower($0) ~ /=+ *short test summary info *=+/ { seen = 1; next }
     seen && NF > 1 { word = $1; sub(/:$/, "", word) }
     seen && NF > 1 && (word == "PASSED" || word == "SKIPPED" || word == "XFAIL") { good++ }
     seen && NF > 1 && (word == "FAILED" || word == "ERROR" || word == "XPASS") { bad++ }
     END { print (good > 0 && bad == 0) ? 1 : 0 }
-' "$out" >/logs/verifier/reward.txt
-cat "$out"
+' "$logs/output.txt" >"$logs/reward.txt"
+cat "$logs/output.txt"
 """
 
 

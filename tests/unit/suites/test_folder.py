@@ -73,7 +73,7 @@ def test_a_simple_task_brings_files_data_for_its_check_and_a_solution(tmp_path: 
     task = load_task(simple(tmp_path, "t", **more))
     assert list(task.workspace) == ["in.txt"]
     assert list(task.tests) == ["check.py", "expected.txt", "test.sh"]
-    assert "python3 -I /tests/check.py" in task.tests.text("test.sh")
+    assert 'python3 -I "$tests/check.py"' in task.tests.text("test.sh")
     assert task.has_solution
 
 

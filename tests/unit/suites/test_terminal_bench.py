@@ -130,8 +130,10 @@ def test_pytests_short_summary_decides(tmp_path: Path, said: str, reward: int) -
     task = load_task(folder_of(tmp_path))
     logs = tmp_path / "logs"
     (logs / "verifier").mkdir(parents=True)
-    script = task.tests.text("test.sh").replace("/logs/", f"{logs}/")
     (tmp_path / "said").write_text(said)
-    script = script.replace("bash /tests/run-tests.sh", f"cat {tmp_path}/said")
-    subprocess.run(["bash", "-c", script], check=True, capture_output=True, env={**os.environ})
+    put = {"run-tests.sh": f"cat {tmp_path}/said\n"}
+    task.tests.with_texts(put).write_to(tmp_path / "tests")
+    env = {**os.environ, "MILO_LOGS": str(logs), "MILO_TESTS": str(tmp_path / "tests")}
+    script = tmp_path / "tests" / "test.sh"
+    subprocess.run(["bash", script], check=True, capture_output=True, env=env)
     assert int((logs / "verifier" / "reward.txt").read_text()) == reward
