@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
+from milo.app.protocol_commands import add_comparing
 from milo.app.watch_commands import add_watching
 from milo.core.errors import MiloError, UserError
 
@@ -74,6 +75,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_running(commands)
     _add_reading(commands)
     add_watching(commands, RUNS_DIR)
+    add_comparing(commands, RUNS_DIR)
     _add_checking(commands)
     _add_mutators(commands)
     return parser
@@ -107,12 +109,6 @@ def _add_reading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     form.add_argument("--markdown", action="store_true")
     form.add_argument("--html", type=Path, metavar="FILE", help="write the replay page")
     report.set_defaults(handler=_report)
-    compare = commands.add_parser("compare", help="rank the winners of runs, with paired tests")
-    compare.add_argument("runs", nargs="+", metavar="RUN", help="runs, or folders of runs")
-    compare.add_argument("--split", choices=("test", "validation"), default="")
-    compare.add_argument("--each", action="store_true", help="a row for every run")
-    compare.add_argument("--json", action="store_true")
-    compare.set_defaults(handler=_compare)
     runs = commands.add_parser("runs", help="list the runs here")
     runs.add_argument("--json", action="store_true")
     runs.set_defaults(handler=_runs)
@@ -154,7 +150,7 @@ def _take_rest(
 ) -> None:
     """argparse stops taking words at the first option after them; give `run` the others too."""
     options = [word for word in rest if word.startswith("-")]
-    if options or (rest and args.command != "run"):
+    if options or (rest and args.command not in ("run", "bench")):
         parser.error(f"unrecognized arguments: {' '.join(options or rest)}")
     if rest:
         args.overrides = [*args.overrides, *rest]
@@ -236,13 +232,6 @@ def _report(args: argparse.Namespace) -> int:
         return OK
     form = "json" if args.json else "markdown" if args.markdown else "text"
     print(report_text(locate(args.run, RUNS_DIR), form=form))
-    return OK
-
-
-def _compare(args: argparse.Namespace) -> int:
-    from milo.app.protocol_tools import compare_text
-
-    print(compare_text(args.runs, RUNS_DIR, split=args.split, each=args.each, as_json=args.json))
     return OK
 
 

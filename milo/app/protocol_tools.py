@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from milo.app.inspect import locate, runs_below
 from milo.core.errors import RunError
+from milo.core.plan import RunPlan
 from milo.protocols.entries import SPLITS, Entry, read_entry
 from milo.protocols.leaderboard import leaderboard
 from milo.protocols.table import json_ready, leaderboard_text
+
+if TYPE_CHECKING:
+    from milo.app.benching import Launch
+    from milo.app.cli import Launcher
 
 
 def compare_text(
@@ -31,6 +38,40 @@ def compare_text(
         data = {**_data(json_ready(board)), "left_out": left_out}
         return json.dumps(data, indent=2, sort_keys=True, allow_nan=False)
     return "\n".join([leaderboard_text(board), *(f"left out: {reason}" for reason in left_out)])
+
+
+def run_bench(args: argparse.Namespace, launcher: Launcher) -> int:
+    """What `milo bench` does with its parsed words; the exit code."""
+    from milo.app.benching import Bench, EvoBenchOptions, HarnessOptOptions, parse_weights
+    from milo.runtime.ray_stage import RayStage
+
+    bench = Bench(launch=launch_with(launcher), stage_of=RayStage)
+    if args.protocol == "harnessopt":
+        caps = HarnessOptOptions(
+            passes=args.passes, calls=args.calls, tokens=args.tokens, rounds=args.rounds
+        )
+        return bench.harnessopt(args.suite, args.overrides, caps, as_json=args.json)
+    budget = EvoBenchOptions(
+        iterations=args.iterations,
+        hours=args.hours,
+        weights=parse_weights(args.weights),
+        every_attempt=tuple(filter(None, args.pass_hat.split(","))),
+    )
+    return bench.evobench(args.suite, args.overrides, budget, as_json=args.json)
+
+
+def launch_with(launcher: Launcher) -> Launch:
+    """Start a run, or go on with one that was stopped."""
+    from milo.app.inspect import progress_of
+    from milo.app.multirun import RunProgress
+
+    def launch(plan: RunPlan, words: Sequence[str]) -> int:
+        path = Path(plan.run)
+        if progress_of(path) is RunProgress.STOPPED:
+            return launcher.resume(path, allow=())
+        return launcher.launch(plan, overrides=words)
+
+    return launch
 
 
 def _runs_of(name: str, runs_dir: Path) -> tuple[Path, ...]:

@@ -40,11 +40,16 @@ class Scored:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SearchCost:
-    """What a run spent in all: attempts, usage of target, mutators, orchestrator, active hours."""
+    """What a run spent in all: attempts, usage of target, mutators, orchestrator, active hours.
+
+    `optimizer_*` is the part of mutators and orchestrator.
+    """
 
     attempts: int
     usage: Usage
     hours: float
+    optimizer_tokens: int = 0
+    optimizer_calls: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -115,11 +120,14 @@ def _scored(reader: RunReader, node: Node, tasks: Iterable[str]) -> Scored:
 
 
 def _cost(reader: RunReader, population: Population) -> SearchCost:
-    usage = reader.attempts.spent()
-    usage = sum((node.usage for node in population.lineage), usage)
-    usage = sum((consulted.usage for consulted in population.consultations), usage)
+    optimizer = sum((node.usage for node in population.lineage), Usage())
+    optimizer = sum((consulted.usage for consulted in population.consultations), optimizer)
     return SearchCost(
-        attempts=reader.attempts.count, usage=usage, hours=active_s(reader.records()) / 3600
+        attempts=reader.attempts.count,
+        usage=reader.attempts.spent() + optimizer,
+        hours=active_s(reader.records()) / 3600,
+        optimizer_tokens=optimizer.tokens,
+        optimizer_calls=optimizer.calls,
     )
 
 
