@@ -6,6 +6,7 @@
 | ``operators-context`` | prefers context, tool use, verification and other control flow |
 | ``operators-prompt`` | prefers prompts, examples, parsing and sampling |
 | ``operators-frugal`` | prefers cuts of tokens and calls |
+| ``arena``, ``arena-tune``, ``arena-recombine`` | schedules of optimizer programs |
 | ``single_call:MODEL`` | one answer of a litellm model is the edit |
 | ``agent_loop:MODEL`` | a litellm model edits step by step with tools |
 | ``claude_code:MODEL``, … | a coding agent over a litellm model (`milo/agents/cli/*.yaml`) |
@@ -18,6 +19,7 @@ import difflib
 from collections.abc import Callable
 
 from milo.agents.agent_loop import AgentLoopMutator
+from milo.agents.arena_operators import mutator as arena
 from milo.agents.cli.description import SUFFIX, load
 from milo.agents.cli_agent import CliAgentMutator
 from milo.agents.operators.mutator import OperatorMutator
@@ -40,7 +42,7 @@ AGENTS = (
 )
 """Coding agents that come with a description."""
 MODEL_DRIVEN = ("single_call", "agent_loop", *AGENTS)
-OFFLINE = ("operators", *(f"operators-{emphasis}" for emphasis in Emphasis))
+OFFLINE = ("operators", *(f"operators-{emphasis}" for emphasis in Emphasis), *arena.NAMES)
 
 
 def is_described(kind: str) -> bool:
@@ -59,6 +61,8 @@ def make_mutator(spec: str, station: Callable[[], Station] | None = None) -> Mut
     Coding agents run in the station that `station` opens; without one they are refused.
     """
     kind, _, model = spec.partition(":")
+    if spec in arena.NAMES:
+        return arena.ArenaMutator(spec)
     if spec in OFFLINE:
         emphasis = spec.removeprefix("operators").removeprefix("-")
         return OperatorMutator(spec, Emphasis(emphasis) if emphasis else None)

@@ -111,6 +111,12 @@ def check(plan: RunPlan) -> None:
 LOCAL_MODELS = ("local", "local-small")
 """Models that MILO itself serves."""
 
+NO_MODEL = "none"
+"""The model of a run whose harnesses need none."""
+
+NOT_HOSTED = (*LOCAL_MODELS, NO_MODEL)
+"""Names that no provider stands behind."""
+
 OWN_MUTATOR = "python"
 """The name that a mutator of the user's own begins with: ``python:MODULE:NAME``."""
 

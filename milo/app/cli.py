@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
+from milo.app.arena_commands import add_arena
 from milo.app.protocol_commands import add_comparing
 from milo.app.watch_commands import add_watching
 from milo.core.errors import MiloError, UserError
@@ -77,6 +78,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_watching(commands, RUNS_DIR)
     add_comparing(commands, RUNS_DIR)
     _add_checking(commands)
+    add_arena(commands)
     _add_mutators(commands)
     return parser
 

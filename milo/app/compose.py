@@ -21,9 +21,11 @@ import numpy as np
 from platformdirs import user_cache_path
 
 from milo.app.agents import programs_folder
-from milo.app.checks import LOCAL_MODELS, OWN_MUTATOR
+from milo.app.checks import LOCAL_MODELS, NO_MODEL, OWN_MUTATOR
 from milo.app.face import provider_keys
 from milo.app.model_caller import SessionCaller
+from milo.app.no_model import NoUpstream
+from milo.app.numeric import equipped
 from milo.app.pricing import target_price
 from milo.app.sandbox_shell import SandboxShell
 from milo.app.sandboxes import choose_sandbox
@@ -94,7 +96,7 @@ class AppParts:
 
     async def open_host(self, name: str) -> HostParts:
         """Sandbox, gateway and runner of one node."""
-        sandbox = choose_sandbox(self.plan.cluster)
+        sandbox = equipped(choose_sandbox(self.plan.cluster), self.suite().tasks.values())
         for task in self.suite().tasks.values():
             check_needs(task, sandbox)
         owner = self._owner()
@@ -163,6 +165,8 @@ class AppParts:
 
     def _target(self, scratch: Path) -> Upstream:
         model = self.plan.model
+        if model.name == NO_MODEL:
+            return NoUpstream()
         if model.base_url:
             label = model_label(model.name, temperature=model.temperature)
             wire = model.name.rpartition("/")[2]

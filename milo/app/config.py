@@ -26,6 +26,9 @@ Chooser = Callable[[Assignment, tuple[str, ...], Path], tuple[str, Mapping[str, 
 INTERNAL_OPTIONS = frozenset({"folder", "default"})
 """Options that a free value chooses; nobody types them."""
 
+COMPANIONS: Mapping[str, tuple[str, ...]] = {"suite=arena": ("model=default", "mutators=arena")}
+"""What an option chooses in other groups, where the user chooses nothing there."""
+
 BUDGET_EXAMPLE = "budget=quick, or budget.hours=0.2"
 
 
@@ -141,7 +144,14 @@ def _face(words: Sequence[str], cwd: Path) -> Face:
             values = {**more, **values}
         else:
             values[one.key] = _fitted(one)
-    return _absolute(build(Face, _composed(selections, values)), cwd)
+    return _absolute(build(Face, _composed([*_companions(selections), *selections], values)), cwd)
+
+
+def _companions(selections: Sequence[str]) -> list[str]:
+    """What the user's choices bring with them in groups that were left alone."""
+    chosen = {selection.partition("=")[0] for selection in selections}
+    brought = (more for selection in selections for more in COMPANIONS.get(selection, ()))
+    return [more for more in brought if more.partition("=")[0] not in chosen]
 
 
 def _composed(selections: Sequence[str], values: Mapping[str, Any]) -> Any:

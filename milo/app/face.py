@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from milo.agents.pool import needs_model
-from milo.app.checks import LOCAL_MODELS
+from milo.app.checks import NOT_HOSTED
 from milo.core.budget import Budget
 from milo.core.plan import (
     AgentsPlan,
@@ -149,7 +149,7 @@ def _with_model(mutator: str, hosted: str) -> str:
 def _agents(face: Face, has_key: bool) -> AgentsPlan:
     """Who proposes and orchestrates, with ``auto`` decided by key and model."""
     hosted = face.mutators.model
-    if not hosted and face.model.name not in LOCAL_MODELS:
+    if not hosted and face.model.name not in NOT_HOSTED:
         hosted = face.model.name
     driven = has_key and bool(hosted)
     default = (f"agent_loop:{hosted}",) if driven else AgentsPlan().mutators

@@ -14,7 +14,8 @@ from pathlib import Path
 from rich.console import Console
 
 from milo.app.agents import check_agents
-from milo.app.checks import LOCAL_MODELS
+from milo.app.arena import arena_seeds
+from milo.app.checks import LOCAL_MODELS, NO_MODEL
 from milo.app.compose import AppParts, SystemClock, weights_cache
 from milo.app.config import amend, differences
 from milo.app.inspect import locate, progress_of, report_of
@@ -102,6 +103,8 @@ def run_path(plan: RunPlan) -> Path:
 def load_seeds(plan: RunPlan) -> tuple[Seed, ...]:
     """The seed harnesses, checked; raises `HarnessError` naming the directory and what is wrong."""
     folders = [Path(folder) for folder in plan.seeds]
+    if not folders and plan.suite.name == "arena" and not plan.suite.path:
+        return arena_seeds(with_model=plan.model.name != NO_MODEL)
     if not folders:
         folders = sorted(path.parent for path in BUILT_IN_SEEDS.glob("*/harness.toml"))
     seeds = [Seed(name=folder.name, harness=Harness.from_dir(folder)) for folder in folders]

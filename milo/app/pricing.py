@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from milo.app.checks import LOCAL_MODELS, OWN_MUTATOR
+from milo.app.checks import NOT_HOSTED, OWN_MUTATOR
 from milo.core.plan import RunPlan
 from milo.gateway.price_book import PriceBook, read_book, snapshot
 from milo.gateway.prices import FREE, Price
@@ -19,7 +19,7 @@ def price_book(plan: RunPlan) -> PriceBook:
     says nothing about its price.
     """
     own = dict(read_book(Path(plan.model.prices)).prices) if plan.model.prices else {}
-    local = {name: FREE for name in LOCAL_MODELS}
+    local = {name: FREE for name in NOT_HOSTED}
     pool = [entry for entry in plan.agents.mutators if not entry.startswith(OWN_MUTATOR)]
     named = {entry.partition(":")[2] for entry in pool} | {plan.agents.model}
     named -= {""}

@@ -14,7 +14,7 @@ from milo.suites.folder import scan_folder
 from milo.suites.quarantine import cleared, read
 from milo.suites.splits import split
 
-BUILT_IN = ("deskwork",)
+BUILT_IN = ("arena", "deskwork")
 FOLDER_K = 3
 """Attempts per task of a user's own suite (SPEC §2)."""
 
@@ -63,12 +63,24 @@ def _splits(plan: SuitePlan, tasks: Mapping[str, Task]) -> Splits:
 def _built_in(plan: SuitePlan) -> Mapping[str, Task]:
     if plan.name not in BUILT_IN:
         raise _unknown("suite.name", plan.name, BUILT_IN)
+    if plan.name == "arena":
+        return _arena(plan)
     known = {family.NAME: family for family in (*deskwork.FAMILIES, *deskwork.HELD_OUT)}
     for name in plan.families:
         if name not in known:
             raise _unknown("suite.families", name, known)
     chosen = [family for name, family in known.items() if name in plan.families]
     return deskwork.generate(families=chosen or deskwork.FAMILIES)
+
+
+def _arena(plan: SuitePlan) -> Mapping[str, Task]:
+    """Open problems; imported here, since its optimizers load scipy."""
+    from milo.suites.arena import tasks as arena
+
+    for name in plan.families:
+        if name not in arena.NAMES:
+            raise _unknown("suite.families", name, arena.NAMES)
+    return arena.generate(plan.families)
 
 
 def _of_families(tasks: Mapping[str, Task], families: Iterable[str]) -> Mapping[str, Task]:

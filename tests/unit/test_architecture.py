@@ -66,12 +66,16 @@ whoever waits for the result. A handler that ends in `raise` swallows nothing an
 ENVIRONMENT_ALLOWED: set[tuple[str, str]] = {
     # litellm reads its price list's place from the environment while it is imported.
     ("milo/gateway/litellm_upstream.py", "_load"),
+    # Entries of programs that run in a sandbox, with numpy and packages of ours beside them.
+    ("milo/suites/arena/harness/main.py", "main"),
+    ("milo/suites/arena/verifier/check.py", "main"),
 }
 """Functions outside `app` that may touch the environment. Passing all of it on to a child process
 (`{**os.environ, …}`) reads nothing and needs no entry."""
 
 RUNS_IN_A_SANDBOX = (
     "milo/seeds/",
+    "milo/suites/arena/harness/reviser/",
     "milo/suites/deskwork/verifier/",
     "milo/agents/operators/techniques/",
     "milo/agents/tools/milo_",

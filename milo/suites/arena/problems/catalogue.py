@@ -15,6 +15,7 @@ from milo.suites.arena.problems import discrete, functions, points
 from milo.suites.arena.problems.problem import Array, Direction, Problem, Published, Rejected
 
 MIN, MAX = Direction.MINIMISE, Direction.MAXIMISE
+AREA_FLOOR = 1e-3
 
 
 def _published(**values: float) -> tuple[Published, ...]:
@@ -106,6 +107,7 @@ def _of_size(
         fast=fast,
         direct=direct,
         published=_published(**published),
+        floor=AREA_FLOOR if field == "points" else 0.0,
     )
 
 

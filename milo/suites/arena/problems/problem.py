@@ -49,6 +49,7 @@ class Problem:
     `field` is the key of the arena's JSON; `read` makes its value an array or raises `Rejected`;
     `fast` and `direct` are the two implementations of the objective (raise `Rejected` too).
     `minimum_improvement` is what the arena asks of a new leader (0 where any gain will do).
+    Values below `floor` need only agree as if they were that large: they are far from any record.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Problem:
     fast: Callable[[Array], float]
     direct: Callable[[Array], float]
     published: tuple[Published, ...] = ()
+    floor: float = 0.0
 
     @property
     def sign(self) -> float:
@@ -97,7 +99,7 @@ def verify(problem: Problem, candidate: object) -> Verified:
         value, other = problem.direct(construction), problem.fast(construction)
     if not (math.isfinite(value) and math.isfinite(other)):
         raise Rejected(f"the value is not finite ({value!r})")
-    if abs(value - other) > AGREEMENT * abs(value):
+    if abs(value - other) > AGREEMENT * max(abs(value), problem.floor):
         raise Rejected(f"the two verifiers differ: {value!r} and {other!r}")
     return Verified(construction=construction, value=value)
 

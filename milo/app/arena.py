@@ -1,0 +1,221 @@
+"""`milo arena`: the archive of records, verifying a file, exporting a construction; and the seeds.
+
+Records of finished and running runs are taken into the archive whenever it is looked at, so
+nothing is lost with a run that died.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from milo.core.errors import ConfigError, RunError, UserError
+from milo.core.events import CandidateScored
+from milo.core.harness import Harness
+from milo.runtime.seeding import Seed
+from milo.store import RunReader
+from milo.suites.arena.archive import Archive, Best, Provenance
+from milo.suites.arena.drawing import drawing
+from milo.suites.arena.harness.seeds import seed_trees
+from milo.suites.arena.problems.catalogue import candidate_of, parse, problems
+from milo.suites.arena.problems.packing import unpacked
+from milo.suites.arena.problems.problem import Array, Problem, Rejected, verify
+
+FOLDER = Path("arena")
+"""Where the archive lies, below the current directory."""
+RUNS = (Path("runs"), Path("multirun"))
+
+
+def arena_seeds(*, with_model: bool) -> tuple[Seed, ...]:
+    """The seed harnesses of the suite `arena`."""
+    trees = seed_trees(with_model=with_model)
+    return tuple(
+        Seed(name=name, harness=Harness.from_tree(tree, name)) for name, tree in trees.items()
+    )
+
+
+# --- status ------------------------------------------------------------------------------------
+
+
+def status_text(*, as_json: bool, folder: Path = FOLDER, runs: Sequence[Path] = RUNS) -> str:
+    """A line per problem: best known, ours, the margin (positive where ours is better)."""
+    archive = gathered(folder, runs)
+    rows = [_row(problem, archive.best(problem.name)) for problem in problems().values()]
+    if as_json:
+        return json.dumps(rows, indent=1)
+    head = ("problem", "best known", "by", "ours", "margin", "asked", "from")
+    lines = [head, *(tuple(_cell(row[key]) for key in head) for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    text = "\n".join(
+        "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+    return f"{text}\n{archive.warning}".rstrip()
+
+
+def _row(problem: Problem, ours: Best | None) -> dict[str, object]:
+    best = problem.best_published
+    margin = problem.gain(ours.value, best.value) if ours and best else None
+    made = ours.provenance if ours else None
+    return {
+        "problem": problem.name,
+        "best known": best.value if best else None,
+        "by": best.who if best else "",
+        "ours": ours.value if ours else None,
+        "margin": margin,
+        "asked": problem.minimum_improvement or None,
+        "from": f"{made.source} {made.candidate}".strip() if made else "",
+    }
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.3g}" if abs(value) < 1e-2 else f"{value:.11g}"
+    return "" if value is None else str(value)
+
+
+def gathered(folder: Path, runs: Sequence[Path]) -> Archive:
+    """The archive with what the runs below these folders found entered."""
+    archive = Archive(folder)
+    for place in runs:
+        for plan in sorted(place.rglob("plan.json")) if place.is_dir() else ():
+            for problem, construction, provenance in _found(plan.parent):
+                best = archive.best(problem)
+                known = problems()[problem]
+                if best is None or known.gain(known.fast(construction), best.value) > 0:
+                    archive.add(problem, construction, provenance)
+    return archive
+
+
+def _found(run: Path) -> Iterator[tuple[str, Array, Provenance]]:
+    """Every construction that a verifier of the run packed into its output."""
+    try:
+        reader = RunReader(run)
+    except RunError:
+        return
+    with reader:
+        if not _is_arena(reader):
+            return
+        names = {node.harness: node.candidate for node in reader.population().lineage}
+        scored = _scored(reader)
+        for outcome in reader.attempts.iter():
+            if not outcome.trace:
+                continue
+            for line in reader.traces.get(outcome.trace).verifier_output.splitlines():
+                held = unpacked(line)
+                if held is None or held.problem not in problems():
+                    continue
+                candidate = names.get(outcome.key.harness, "")
+                yield (
+                    held.problem,
+                    held.construction,
+                    Provenance(
+                        source=run.name,
+                        when=scored.get(candidate, time.time()),
+                        candidate=candidate,
+                        attempt=str(outcome.key),
+                        task=outcome.key.task,
+                    ),
+                )
+
+
+def _is_arena(reader: RunReader) -> bool:
+    suite = reader.plan.get("suite")
+    return isinstance(suite, dict) and suite.get("name") == "arena"
+
+
+def _scored(reader: RunReader) -> dict[str, float]:
+    """When each candidate was first scored."""
+    times: dict[str, float] = {}
+    for record in reader.records():
+        if isinstance(record.event, CandidateScored):
+            times.setdefault(record.event.candidate, record.time)
+    return times
+
+
+# --- verify ------------------------------------------------------------------------------------
+
+
+def verify_text(file: Path, name: str, *, keep: bool, folder: Path = FOLDER) -> str:
+    """The value and what it means; raises `UserError` where the verifiers refuse the file."""
+    try:
+        candidate = parse(file.read_text(encoding="utf-8"))
+        problem = _problem_of(file, candidate, name)
+        found = verify(problem, candidate)
+    except OSError as error:
+        raise UserError(str(file), "a file that can be read", str(error)) from error
+    except (Rejected, UnicodeDecodeError) as error:
+        raise UserError(str(file), "a construction that the arena accepts", str(error)) from error
+    lines = [
+        f"{problem.name}: {found.value!r} ({problem.direction})",
+        f"direct {problem.direct(found.construction)!r}, FFT or vectorised "
+        f"{problem.fast(found.construction)!r}",
+    ]
+    best = problem.best_published
+    if best is not None:
+        gain = problem.gain(found.value, over=best.value)
+        enough = gain >= problem.minimum_improvement and gain > 0
+        asked = problem.minimum_improvement
+        lines.append(
+            f"against {best.who} ({best.value!r}): {gain:+.3e}; the arena asks for {asked:g}: "
+            + ("enough" if enough else "not enough")
+        )
+    if keep:
+        made = Provenance(source=file.name, when=time.time())
+        entered = Archive(folder).add(problem.name, found.construction, made)
+        lines.append("entered into the archive" if entered else "not better than the archive's")
+    return "\n".join(lines)
+
+
+def _problem_of(file: Path, candidate: object, name: str) -> Problem:
+    known = problems()
+    stated = candidate.get("problem") if isinstance(candidate, dict) else None
+    wanted = name or stated
+    if not wanted:
+        raise ConfigError(
+            f"problem of {file}", "--problem NAME, or a key 'problem' in the file", "neither"
+        )
+    if wanted not in known:
+        raise ConfigError("problem", f"one of {', '.join(known)}", repr(wanted))
+    return known[str(wanted)]
+
+
+# --- export ------------------------------------------------------------------------------------
+
+
+def export_text(
+    name: str,
+    *,
+    to: Path | None = None,
+    plot: Path | None = None,
+    folder: Path = FOLDER,
+    runs: Sequence[Path] = RUNS,
+) -> str:
+    """The best construction as the arena's JSON, or where it was written."""
+    known = problems()
+    if name not in known:
+        raise ConfigError("problem", f"one of {', '.join(known)}", repr(name))
+    best = gathered(folder, runs).best(name)
+    if best is None:
+        raise UserError(f"archive {folder}", f"a record of {name}", "none")
+    text = json.dumps(candidate_of(known[name], best.construction))
+    said = []
+    if plot is not None:
+        plot.write_text(drawing(known[name], _start(best), best.construction), encoding="utf-8")
+        said.append(f"drawn in {plot}")
+    if to is None:
+        return "\n".join([text, *said])
+    to.write_text(text + "\n", encoding="utf-8")
+    return "\n".join([f"{name} at {best.value!r} written to {to}", *said])
+
+
+def _start(best: Best) -> Array | None:
+    """The frozen construction of the record's task; None for a record without a task."""
+    from milo.suites.arena.tasks import start_of
+
+    index = best.provenance.task.rpartition("-")[2]
+    if not index.isdigit():
+        return None
+    return start_of(problems()[best.problem], int(index)).construction

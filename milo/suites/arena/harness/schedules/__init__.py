@@ -1,0 +1,1 @@
+"""The seeds' schedules; each becomes the schedule.py of its harness."""
