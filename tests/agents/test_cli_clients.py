@@ -83,7 +83,7 @@ def test_what_it_says_that_it_spent_is_what_the_gateway_counted(name: str) -> No
 def test_a_model_that_never_answers_ends_with_the_time(name: str) -> None:
     worked, taken = work(name, ScriptedEditor(hang=True), STUCK_S)
     assert worked.ended.ending in (Ending.OUT_OF_TIME, Ending.NO_MODEL)
-    assert taken < STUCK_S + 15
+    assert taken < STUCK_S + 60
 
 
 def test_a_dead_endpoint_is_no_model_long_before_the_time(name: str) -> None:
