@@ -20,6 +20,22 @@ def add_watching(
     view.add_argument("--host", default="127.0.0.1", help="where to listen; this machine only")
     view.add_argument("--no-browser", action="store_true", help="open no browser")
     view.set_defaults(handler=_view, runs_dir=runs_dir)
+    show = commands.add_parser("show", help="a run's candidates, or one of them in full")
+    show.add_argument("run", metavar="RUN")
+    show.add_argument("candidate", nargs="?", default="", metavar="CANDIDATE")
+    show.set_defaults(handler=_show, runs_dir=runs_dir)
+    diff = commands.add_parser("diff", help="what two harnesses differ in: source and scores")
+    diff.add_argument("a", metavar="A", help="RUN:CANDIDATE, RUN (its winner), or a directory")
+    diff.add_argument("b", metavar="B", help="likewise, or a candidate of A's run")
+    diff.set_defaults(handler=_diff, runs_dir=runs_dir)
+    trace = commands.add_parser("trace", help="what was said and done in one attempt")
+    trace.add_argument("run", metavar="RUN")
+    trace.add_argument(
+        "attempt", metavar="ATTEMPT", help="CANDIDATE:TASK[#INDEX], or CANDIDATE to list them"
+    )
+    trace.set_defaults(handler=_trace, runs_dir=runs_dir)
+    for command in (show, diff, trace):
+        command.add_argument("--json", action="store_true")
 
 
 def _view(args: argparse.Namespace) -> int:
@@ -28,3 +44,26 @@ def _view(args: argparse.Namespace) -> int:
 
     run = locate(args.run, args.runs_dir)
     return serve(run, host=args.host, port=args.port, browse=not args.no_browser)
+
+
+def _show(args: argparse.Namespace) -> int:
+    from milo.app.inspect import locate
+    from milo.app.looking import show
+
+    show(locate(args.run, args.runs_dir), args.candidate, as_json=args.json)
+    return OK
+
+
+def _diff(args: argparse.Namespace) -> int:
+    from milo.app.looking import diff
+
+    diff(args.a, args.b, args.runs_dir, as_json=args.json)
+    return OK
+
+
+def _trace(args: argparse.Namespace) -> int:
+    from milo.app.inspect import locate
+    from milo.app.looking import trace
+
+    trace(locate(args.run, args.runs_dir), args.attempt, as_json=args.json)
+    return OK

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rich import box
 from rich.console import Console
@@ -16,6 +16,7 @@ from milo.views.sections import Section, TableOf, sections_of
 
 WORDS = 20
 """Characters that a column of words needs at least where its cells are longer."""
+_CODE = {"+": "green", "-": "red", "@": "dim", " ": ""}
 MOST_ROWS = 80
 """Rows of one table on the terminal; the written report has them all."""
 
@@ -27,9 +28,15 @@ def print_report(report: Report, console: Console) -> None:
         Text(text.one_line(report.headline), style="bold green" if _is_success(report) else "bold")
     )
     console.print(Text(text.one_line(_facts(report)), style="dim"))
-    for section in sections_of(report):
+    print_sections(sections_of(report), console)
+
+
+def print_sections(sections: Iterable[Section], console: Console) -> None:
+    """Print sections one below the other."""
+    for section in sections:
         console.print()
-        console.print(Text(section.title, style="bold yellow" if section.is_warning else "bold"))
+        style = "bold yellow" if section.is_warning else "bold"
+        console.print(Text(text.one_line(section.title), style=style))
         _print_section(section, console)
 
 
@@ -41,8 +48,9 @@ def _print_section(section: Section, console: Console) -> None:
         if cut > 0:
             console.print(Text(f"({cut} earlier rows are in the written report)", style="dim"))
         console.print(_rich_table(section.table, console.width))
-    for command in section.code:
-        console.print(Text(f"  {command}", style="cyan"), soft_wrap=True)
+    for line in section.code:
+        code = "".join(c for c in line.expandtabs() if c.isprintable())
+        console.print(Text(f"  {code}", style=_CODE.get(line[:1], "cyan")), soft_wrap=True)
 
 
 def _hanging(line: str, width: int) -> Padding:

@@ -1,0 +1,249 @@
+"""What `milo show`, `milo diff` and `milo trace` say, as data and as sections to print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from milo.core.evidence import Trace
+from milo.core.fitness import Evaluation, Fitness, Interval, fitness_on, paired_difference
+from milo.core.lineage import Node
+from milo.core.population import Population
+from milo.views import text
+from milo.views.dossier import AttemptLine, Dossier
+from milo.views.sections import Column, Section, TableOf
+
+SPLITS = ("search", "validation", "test")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskLine:
+    """One task: mean reward over `n` attempts, and the first parent's (None where unscored)."""
+
+    task: str
+    split: str
+    n: int
+    reward: float
+    before: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CandidateView:
+    """A candidate in full; `path` leads from the seed to it, `fitness` is by split over the tasks
+    that it has."""
+
+    candidate: str
+    island: str
+    round: int
+    parents: tuple[str, ...]
+    path: tuple[str, ...]
+    mutator: str
+    verdict: str
+    reason: str
+    gain: float
+    support: float
+    fitness: dict[str, Fitness]
+    tasks: tuple[TaskLine, ...]
+    dossier: Dossier
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Difference:
+    """`b` against `a`: the patch, and by split b − a paired over the tasks that both have."""
+
+    a: str
+    b: str
+    paired: dict[str, Interval]
+    tasks: dict[str, int]
+    patch: str
+
+
+def candidate_view(population: Population, dossier: Dossier) -> CandidateView:
+    """Put a candidate's place in the lineage beside its dossier."""
+    node = population.lineage[dossier.candidate]
+    parent = population.lineage[node.parents[0]] if node.parents else None
+    return CandidateView(
+        candidate=node.candidate,
+        island=node.island,
+        round=node.round,
+        parents=node.parents,
+        path=population.lineage.path_from_seed(node.candidate),
+        mutator=node.mutator,
+        verdict=str(node.verdict) if node.verdict else "pending",
+        reason=node.reason,
+        gain=node.gain,
+        support=node.support,
+        fitness={s: fitness_on(e, tuple(e)) for s in SPLITS if (e := node.evaluation(s))},
+        tasks=tuple(_task_lines(node, parent)),
+        dossier=dossier,
+    )
+
+
+def _task_lines(node: Node, parent: Node | None) -> Iterator[TaskLine]:
+    for split in SPLITS:
+        before: Evaluation = parent.evaluation(split) if parent else {}
+        for task, score in sorted(node.evaluation(split).items()):
+            former = before[task].reward if task in before else None
+            yield TaskLine(task=task, split=split, n=score.n, reward=score.reward, before=former)
+
+
+def candidate_sections(view: CandidateView) -> tuple[Section, ...]:
+    """A candidate for readers."""
+    change = view.dossier.change
+    words = [
+        f"{view.verdict}: {view.reason}" if view.reason else view.verdict,
+        f"island {view.island}, round {view.round}, by {view.mutator or 'nobody: a seed'}",
+        f"from the seed: {' → '.join(view.path)}",
+    ]
+    words += [f"parents: {' and '.join(view.parents)}"] if len(view.parents) > 1 else []
+    words += [f"gain {view.gain:.5f} with support {view.support:.2f}"] if view.gain else []
+    words += [f"{split}: {text.fitness(fitness)}" for split, fitness in view.fitness.items()]
+    why = [f"diagnosis: {change.diagnosis}"] if change.diagnosis else []
+    why += [f"hypothesis: {change.hypothesis}"] if change.hypothesis else []
+    patches = tuple(
+        Section(title=f"Patch from {p.parent}", code=tuple(p.patch.splitlines()))
+        for p in view.dossier.patches
+        if p.patch
+    )
+    title = f"{view.candidate}: {change.title}"
+    return (
+        Section(title=title, lines=tuple(words)),
+        *([Section(title="Why", lines=tuple(why))] if why else []),
+        Section(title="Tasks", table=_task_table(view.tasks)),
+        *patches,
+    )
+
+
+def _task_table(lines: tuple[TaskLine, ...]) -> TableOf:
+    return TableOf(
+        columns=(
+            Column("task"),
+            Column("split", rank=1),
+            Column("k", rank=2, number=True),
+            Column("reward", number=True),
+            Column("parent", number=True),
+            Column("change", number=True),
+        ),
+        rows=tuple(
+            (
+                line.task,
+                line.split,
+                str(line.n),
+                f"{line.reward:.2f}",
+                text.DASH if line.before is None else f"{line.before:.2f}",
+                text.DASH if line.before is None else f"{line.reward - line.before:+.2f}",
+            )
+            for line in lines
+        ),
+    )
+
+
+def difference_of(a: tuple[str, Node | None], b: tuple[str, Node | None], patch: str) -> Difference:
+    """Compare two harnesses by name; scores where both have a node, over their common tasks."""
+    paired: dict[str, Interval] = {}
+    counted: dict[str, int] = {}
+    for split in SPLITS if a[1] and b[1] else ():
+        assert a[1] is not None and b[1] is not None
+        left, right = a[1].evaluation(split), b[1].evaluation(split)
+        both = sorted(left.keys() & right.keys())
+        if both:
+            paired[split] = paired_difference(right, left, both)
+            counted[split] = len(both)
+    return Difference(a=a[0], b=b[0], paired=paired, tasks=counted, patch=patch)
+
+
+def difference_sections(found: Difference) -> tuple[Section, ...]:
+    """A difference for readers."""
+    lines = tuple(
+        f"{split}: {text.points_apart(interval)}, paired over "
+        f"{text.plural(found.tasks[split], 'task')}"
+        for split, interval in found.paired.items()
+    )
+    nothing = ("the harnesses are the same",)
+    patch = tuple(found.patch.splitlines()) or nothing
+    return (
+        Section(title=f"{found.b} against {found.a}", lines=lines or ("no common task",)),
+        Section(title="Patch", code=patch),
+    )
+
+
+def attempts_table(candidate: str, attempts: tuple[AttemptLine, ...]) -> Section:
+    """The attempts of a candidate, by the names that `milo trace` takes."""
+    columns = (
+        Column("attempt"),
+        Column("split", rank=2),
+        Column("status"),
+        Column("reward", number=True),
+        Column("tokens", rank=1, number=True),
+        Column("time", rank=1, number=True),
+    )
+    rows = tuple(
+        (
+            f"{candidate}:{a.key}",
+            a.split,
+            ", ".join((a.status, *a.flags)),
+            text.DASH if a.reward is None else f"{a.reward:.2f}",
+            text.count(a.tokens),
+            text.seconds(a.latency_s),
+        )
+        for a in attempts
+    )
+    return Section(title=f"Attempts of {candidate}", table=TableOf(columns=columns, rows=rows))
+
+
+def trace_text(name: str, attempt: AttemptLine | None, trace: Trace) -> str:
+    """A trace as plain text to page through; its words are made harmless line by line."""
+    lines = [f"# {name}"]
+    if attempt is not None:
+        reward = text.DASH if attempt.reward is None else f"{attempt.reward:.2f}"
+        spent = f"{attempt.tokens} tokens in {text.plural(attempt.calls, 'call')}"
+        lines += [f"{attempt.status}, reward {reward}, {spent}, {text.seconds(attempt.latency_s)}"]
+        lines += [attempt.detail] if attempt.detail else []
+    for number, exchange in enumerate(trace.exchanges, start=1):
+        lines += ["", f"## model call {number}: {text.seconds(exchange.seconds)}"]
+        lines += _messages(exchange.request.get("messages"))
+        lines += ["", "--- reply", *_replies(exchange.response)]
+    blocks = {
+        "standard output": trace.stdout,
+        "standard error": trace.stderr,
+        **{f"file {path}": content for path, content in trace.changed.items()},
+        "verifier's report": trace.report,
+        "verifier's output (for the run's owner only)": trace.verifier_output,
+    }
+    for title, content in blocks.items():
+        lines += ["", f"## {title}", *content.splitlines()] if content else []
+    return "\n".join(_harmless(line) for line in lines)
+
+
+def _messages(messages: object) -> list[str]:
+    if not isinstance(messages, list | tuple):
+        return []
+    lines = []
+    for message in messages:
+        known = message if isinstance(message, dict) else {}
+        lines += ["", f"--- {known.get('role', 'message')}", *_content(known.get("content"))]
+    return lines
+
+
+def _replies(response: object) -> list[str]:
+    choices = response.get("choices") if isinstance(response, dict) else None
+    if not isinstance(choices, list | tuple) or not choices:
+        return _content(response)
+    return [line for choice in choices for line in _content(_said(choice))]
+
+
+def _said(choice: object) -> object:
+    message = choice.get("message") if isinstance(choice, dict) else None
+    content = message.get("content") if isinstance(message, dict) else None
+    return content if content else choice
+
+
+def _content(content: object) -> list[str]:
+    words = content if isinstance(content, str) else json.dumps(content, indent=1, default=str)
+    return words.splitlines()
+
+
+def _harmless(line: str) -> str:
+    """Without control characters: an escape sequence could rewrite what the user sees."""
+    return "".join(c for c in line.expandtabs() if c.isprintable())
