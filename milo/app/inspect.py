@@ -22,9 +22,10 @@ from milo.core.events import Record
 from milo.core.lineage import Node
 from milo.store import RunReader, find_run
 from milo.views.concluding import build_report
+from milo.views.progress_file import quick_status
 from milo.views.rendering import print_report, report_markdown
 from milo.views.report import Place, Report, report_json
-from milo.views.status import Status, status_json, status_of
+from milo.views.status import Status, status_json
 from milo.views.status import status_text as status_words
 from milo.views.text import json_ready, percent
 
@@ -59,13 +60,7 @@ def progress_of(path: Path) -> RunProgress:
 def status(path: Path, now: float) -> Status:
     """The status of a run at `now`, in seconds since the epoch."""
     with RunReader(path) as reader:
-        return status_of(
-            reader.records(),
-            reader.attempts.iter(),
-            run=str(path),
-            alive=reader.owner() is not None,
-            now=now,
-        )
+        return quick_status(reader, now)
 
 
 def status_text(path: Path, *, as_json: bool) -> str:

@@ -43,6 +43,7 @@ from milo.store.reader import RunReader
 from milo.store.run_store import RunStore
 from milo.views.download import progress_bar
 from milo.views.live import choose_view
+from milo.views.progress_file import NotedView
 from milo.views.rendering import print_report
 from milo.views.trackers import Follower, choose_tracker
 from milo.views.view import Progress, View, Work
@@ -148,7 +149,8 @@ def drive(parts: AppParts, seeds: Sequence[Seed], words: str) -> int:
     """Run or go on with a run that has a directory; shows it, reports it, says how to resume."""
     plan = parts.plan
     check_agents(plan.agents.mutators)
-    view = choose_view(sys.stdout, plan.strategy.patience)
+    shown = choose_view(sys.stdout, plan.strategy.patience)
+    view = NotedView(shown, parts.path, time.time)
     with RunReader(parts.path) as reader:
         past = tuple(reader.records())
     view.start(f"MILO {parts.path.name}", past)

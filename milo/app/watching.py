@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+import time
 import webbrowser
 from pathlib import Path
 
 from milo.core.errors import RunError
 from milo.store import RunReader
 from milo.views.page_file import TRACE_BYTES, write_page
+from milo.views.progress_file import live_snapshot
 from milo.views.serving import LOCAL, LiveFilm, PageServer
+from milo.views.text import json_ready
 
 
 def write_html(path: Path, target: Path, *, trace_bytes: int = TRACE_BYTES) -> str:
@@ -31,7 +34,7 @@ def write_html(path: Path, target: Path, *, trace_bytes: int = TRACE_BYTES) -> s
 
 def serve(path: Path, *, host: str = LOCAL, port: int = 0, browse: bool = True) -> int:
     """Serve a run's page until the user stops it; the exit code."""
-    film = LiveFilm(path, lambda: None)
+    film = LiveFilm(path, lambda: json_ready(live_snapshot(path, time.time())))
     try:
         server = PageServer(film, host, port)
     except OSError as error:

@@ -17,7 +17,9 @@ from milo.core.events import Event, Record
 from milo.core.ports import Clock
 from milo.store.codec import decode_event, dump_json, encode
 from milo.store.files import AppendFile, Disk
-from milo.store.lines import Line, LineReader, seal, torn_warning
+from milo.store.lines import Line, LineReader, seal, torn_warning, unseal
+
+TAIL_BYTES = 64 * 1024
 
 _HEAD = re.compile(
     rb'\{"kind":"(\w+)","seq":(\d+),"time":([-+.\deE]+),"shard":("(?:[^"\\]|\\.)*"),'
@@ -120,6 +122,27 @@ class Journal:
     def close(self) -> None:
         """Release the file."""
         self._file.close()
+
+
+def last_seq(path: Path) -> int | None:
+    """The number of the last record, read from the journal's end alone, -1 for an empty journal.
+
+    None where the end is unfinished, so that only a reading of the whole tells.
+    """
+    size, want = path.stat().st_size, TAIL_BYTES
+    if not size:
+        return -1
+    with path.open("rb") as file:
+        while True:
+            file.seek(max(0, size - want))
+            lines = file.read(min(want, size)).splitlines(keepends=True)
+            if len(lines) > 1 or want >= size:
+                break
+            want *= 4
+    if not lines[-1].endswith(b"\n"):
+        return None
+    entry = _parse(Line(0, unseal(lines[-1], f"{path}, last line"), 0), f"{path}, last line")
+    return entry.seq if entry.place == entry.size else None
 
 
 def _line(record: Record, place: int, size: int) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from milo.core.attempt import Outcome, Usage
@@ -15,6 +15,7 @@ from milo.core.topology import IslandState
 from milo.views import text
 from milo.views.spending import (
     Coverage,
+    Moments,
     MomentsFold,
     Tally,
     spend_by_role,
@@ -102,20 +103,26 @@ def status_of(
     for record in records:
         population.apply(record.event)
         moments.apply(record)
-    when = moments.moments
     sums = attempts if isinstance(attempts, Tally) else tally(attempts, split_of_tasks(population))
-    state = _state(population, alive)
+    found = status_at(population, moments.moments, sums, run=run, now=now)
+    return told_now(found, alive=alive, progress=progress)
+
+
+def status_at(
+    population: Population, when: Moments, sums: Tally, *, run: str, now: float
+) -> Status:
+    """The status that a fold tells, as if nobody owned the run."""
     return Status(
         run=run,
-        state=state,
+        state=_state(population, alive=False),
         reason=population.ended.reason if population.ended else "",
         searched=was_searched(population),
-        resume=f"milo resume {run}" if state is RunState.INTERRUPTED else "",
+        resume="",
         resumes=population.resumes,
         active_s=when.active_s,
         islands=island_statuses(population),
-        queued=progress.queued if progress else None,
-        in_flight=progress.slots_busy if progress else None,
+        queued=None,
+        in_flight=None,
         spend=spend_by_role(population, sums.usage),
         coverage=sums.total,
         faults=sums.faults,
@@ -123,6 +130,20 @@ def status_of(
         last_admitted=when.admitted,
         since_progress_s=None if when.progress is None else max(0.0, now - when.progress),
         winner=_winner(population),
+    )
+
+
+def told_now(found: Status, *, alive: bool, progress: Progress | None = None) -> Status:
+    """The status with what only the present tells: who owns the run, and its live snapshot."""
+    state = found.state
+    if alive and state is not RunState.FINISHED:
+        state = RunState.RUNNING
+    return replace(
+        found,
+        state=state,
+        resume=f"milo resume {found.run}" if state is RunState.INTERRUPTED else "",
+        queued=progress.queued if progress else None,
+        in_flight=progress.slots_busy if progress else None,
     )
 
 
