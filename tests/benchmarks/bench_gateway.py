@@ -36,6 +36,7 @@ REQUEST: dict[str, Any] = {
     ],
     "max_tokens": 200,
 }
+PATIENT = aiohttp.ClientTimeout(total=None, sock_read=600)
 STREAMED = {**REQUEST, "stream": True, "stream_options": {"include_usage": True}}
 
 
@@ -99,8 +100,8 @@ class Bench:
         tokens = self.renew(sessions)["tokens"]
         tcp, unix = aiohttp.TCPConnector(limit=0), aiohttp.UnixConnector(str(self.socket), limit=0)
         async with (
-            aiohttp.ClientSession(connector=tcp) as straight,
-            aiohttp.ClientSession(connector=unix) as through,
+            aiohttp.ClientSession(connector=tcp, timeout=PATIENT) as straight,
+            aiohttp.ClientSession(connector=unix, timeout=PATIENT) as through,
         ):
             yield (
                 Way(client=straight, url=self.model, tokens=("none",)),
