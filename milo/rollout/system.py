@@ -71,14 +71,17 @@ def etc_tree(uid: int, gid: int) -> FileTree:
             "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
             "ld.so.cache": "",
             "alternatives/README": "",
+            "ssl/openssl.cnf": "",
+            "ssl/certs/README": "",
         }
     )
 
 
 def etc_arguments(folder: Path) -> list[str]:
-    """Bubblewrap's arguments that show `folder` as /etc, with the host's library cache."""
+    """Bubblewrap's arguments that show `folder` as /etc, with the host's library cache and what
+    openssl reads: it does next to nothing without its configuration."""
     arguments = ["--ro-bind", str(folder), "/etc"]
-    for name in ("/etc/ld.so.cache", "/etc/alternatives"):
+    for name in ("/etc/ld.so.cache", "/etc/alternatives", "/etc/ssl/openssl.cnf", "/etc/ssl/certs"):
         if Path(name).exists():
             arguments += ["--ro-bind", name, name]
     return arguments

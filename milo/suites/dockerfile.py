@@ -29,12 +29,13 @@ FOLLOWED = ("FROM", "WORKDIR", "ENV", "COPY")
 class Derived:
     """The start that a Dockerfile describes; `obstacle` says why it can't be had without a build.
 
-    With an obstacle the other fields hold what was understood up to it.
+    An empty `workdir` is the base image's. With an obstacle the other fields hold what was
+    understood up to it.
     """
 
     workspace: FileTree = field(default_factory=FileTree)
     env: Mapping[str, str] = field(default_factory=dict)
-    workdir: str = "/workspace"
+    workdir: str = ""
     obstacle: str = ""
 
 
@@ -56,9 +57,8 @@ def derive(text: str, context: FileTree) -> Derived:
         state.check_end()
     except _Obstacle as found:
         obstacle = str(found)
-    workdir = state.workdir or "/workspace"
     return Derived(
-        workspace=FileTree(state.files), env=state.env, workdir=workdir, obstacle=obstacle
+        workspace=FileTree(state.files), env=state.env, workdir=state.workdir, obstacle=obstacle
     )
 
 

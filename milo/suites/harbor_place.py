@@ -107,7 +107,7 @@ def start_of(folder: Path, environment: Table) -> tuple[Derived, Image | None, f
         start = derive(text, context)
         needs |= {"image-build"} if start.obstacle else set()
         return start, image, frozenset(needs)
-    return Derived(workdir=""), image, frozenset(needs or {"image-pull"})
+    return Derived(), image, frozenset(needs or {"image-pull"})
 
 
 def setting_of(environment: Table, start: Derived, image: Image | None) -> Setting:
@@ -216,7 +216,7 @@ def _apart(
     asked = network_of(verifier) or (network_of(environment) if own else None) or everywhere
     judged_in = replace(limits, network=asked, **(_sizes(environment) if own else {}))
     image = Image(reference=reference, context=context) if bundled else None
-    setting = setting_of(environment, Derived(workdir=""), image) if own or bundled else None
+    setting = setting_of(environment, Derived(), image) if own or bundled else None
     needs = special_needs(environment)
     if bundled:
         needs |= {"image-pull" if reference else "image-build"}
