@@ -40,7 +40,7 @@ def refusal(*words: str, environ: dict[str, str] = NO_KEY) -> ConfigError:
 
 
 def test_the_defaults_are_those_that_the_plan_documents() -> None:
-    small = replace(RunPlan().model, max_calls=4, max_output_tokens=160, parallel=8)
+    small = replace(RunPlan().model, max_calls=4, max_output_tokens=128, parallel=8)
     assert plan() == replace(RunPlan(), model=small)
 
 
@@ -450,5 +450,5 @@ strategy.tested_seeds
 strategy.winner
 suite suite.families suite.k suite.name suite.network suite.path suite.search suite.split_seed
 suite.test suite.validation
-tracking tracking.group tracking.project tracking.wandb
+tracking tracking.group tracking.project tracking.tensorboard tracking.wandb
 """
