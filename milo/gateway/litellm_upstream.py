@@ -31,7 +31,8 @@ class LitellmUpstream:
 
     `name` is litellm's (``"anthropic/claude-…"``), `api_key` the provider's key, passed in and
     never taken from a request; `price` is None where it is unknown. Parameters that the provider
-    does not know are dropped. It streams.
+    does not know are dropped. It streams. Where a provider's stream tells no usage, litellm counts
+    by a tokenizer of its own and does not say so: such usage is not marked as estimated.
     """
 
     def __init__(
