@@ -1,0 +1,28 @@
+"""Does a harness evolved on one suite help on another? Search here, score there, unchanged.
+
+`python experiments/transfer_suite.py suite=ONE --to suite=OTHER`
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from study import Study, run_transfer
+
+from milo.app.cli import Launcher
+
+STUDY = Study(
+    name="transfer-suite",
+    question="Does a harness evolved on one suite help on another?",
+    sweep=("strategy=milo", "seed=1"),
+    size=("suite=deskwork", "budget.attempts=3000"),
+)
+
+
+def main(argv: Sequence[str] | None = None, launcher: Launcher | None = None) -> int:
+    return run_transfer(STUDY, argv, launcher)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
