@@ -155,6 +155,9 @@ def summary(results: Sequence[JobResult], folder: Path) -> str:
 
 def _plan_of(job: SweepJob, folder: Path) -> RunPlan:
     try:
-        return replace(compose(job.overrides), run=str(folder / job.name))
+        plan = compose(job.overrides)
+        # One group for all jobs, so that their curves stand in one chart.
+        tracking = replace(plan.tracking, group=plan.tracking.group or folder.name)
+        return replace(plan, run=str(folder / job.name), tracking=tracking)
     except ConfigError as error:
         raise ConfigError(f"job {job.name}: {error.thing}", error.expected, error.found) from error

@@ -213,7 +213,9 @@ class TrackingPlan:
     project: str = "milo"
     """The wandb project."""
     group: str = ""
-    """The wandb group; empty for the run's own name."""
+    """The wandb group; empty for the run's own name, or its multirun's."""
+    tensorboard: bool = False
+    """Whether TensorBoard event files are written beside the records."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

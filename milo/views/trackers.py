@@ -14,6 +14,7 @@ from milo.core.errors import ConfigError
 from milo.core.events import Record
 from milo.core.plan import TrackingPlan
 from milo.views.points import PointFold
+from milo.views.tensorboard import TensorboardTracker
 from milo.views.text import json_ready
 
 MODES = ("auto", "offline", "online", "off")
@@ -29,7 +30,10 @@ class ResumableTracker(Protocol):
     `fault` says why the run is no longer followed, "" while it is or where nobody asked for it.
     """
 
-    fault: str
+    @property
+    def fault(self) -> str:
+        """Why the run is no longer followed, "" while it is."""
+        ...
 
     @property
     def last_step(self) -> int:
@@ -132,6 +136,35 @@ class WandbTracker:
             self.fault = f"wandb did not close: {error}"
 
 
+class EveryTracker:
+    """Several trackers as one; each ignores the steps that it holds already."""
+
+    def __init__(self, *trackers: ResumableTracker) -> None:
+        self._trackers = trackers
+
+    @property
+    def fault(self) -> str:
+        """Why any of them no longer follows, "" while all do."""
+        return "; ".join(tracker.fault for tracker in self._trackers if tracker.fault)
+
+    @property
+    def last_step(self) -> int:
+        """The step up to which all are complete; one that follows nothing does not count."""
+        at_work = [t.last_step for t in self._trackers if not isinstance(t, NullTracker)]
+        return min(at_work, default=-1)
+
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        """One point for each of them that lacks it."""
+        for tracker in self._trackers:
+            if step > tracker.last_step:
+                tracker.log(step, values)
+
+    def finish(self, summary: Mapping[str, object]) -> None:
+        """Close them all."""
+        for tracker in self._trackers:
+            tracker.finish(summary)
+
+
 class Follower:
     """Feeds a tracker from records. Give it the whole journal: it skips what is already logged."""
 
@@ -162,6 +195,17 @@ def choose_tracker(
     """
     if plan.wandb not in MODES:
         raise ConfigError("tracking.wandb", f"one of {', '.join(MODES)}", repr(plan.wandb))
+    first = _choose_wandb(plan, name, directory, config, installed)
+    return EveryTracker(first, TensorboardTracker(directory)) if plan.tensorboard else first
+
+
+def _choose_wandb(
+    plan: TrackingPlan,
+    name: str,
+    directory: Path,
+    config: Mapping[str, object],
+    installed: Callable[[], bool] | None,
+) -> ResumableTracker:
     if plan.wandb == "off":
         return NullTracker()
     if not (installed or wandb_is_installed)():

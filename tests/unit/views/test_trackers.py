@@ -14,6 +14,7 @@ from milo.core.errors import ConfigError
 from milo.core.plan import TrackingPlan
 from milo.views.points import tracker_points
 from milo.views.trackers import (
+    EveryTracker,
     Follower,
     NullTracker,
     choose_tracker,
@@ -262,3 +263,75 @@ def test_an_offline_run_that_was_left_and_resumed_holds_every_step_once(
     assert _steps(tmp_path) == expected
     written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert b"CANARY" not in written
+
+
+# --- TensorBoard, the other implementation of the port -------------------------------------------
+
+
+def _events(folder: Path) -> Iterator[Any]:
+    """The events of TensorBoard's files: length, checksum, data, checksum."""
+    from tensorboardX.proto import event_pb2
+
+    for path in sorted(folder.glob("events.*")):
+        data, at = path.read_bytes(), 0
+        while at < len(data):
+            (size,) = struct.unpack_from("<Q", data, at)
+            event = event_pb2.Event()
+            event.ParseFromString(data[at + 12 : at + 12 + size])
+            yield event
+            at += 16 + size
+
+
+def _scalars(folder: Path) -> list[tuple[int, str, float]]:
+    return [
+        (event.step, value.tag, value.simple_value)
+        for event in _events(folder)
+        for value in event.summary.value
+        if value.HasField("simple_value")
+    ]
+
+
+needs_tensorboard = pytest.mark.skipif(
+    importlib.util.find_spec("tensorboardX") is None, reason="tensorboardX is not installed"
+)
+
+
+@needs_tensorboard
+def test_tensorboard_holds_every_point_once_after_a_stop_and_a_resume(
+    make_story: Any, tmp_path: Path
+) -> None:
+    records = make_story("finished").records
+    plan = TrackingPlan(wandb="off", tensorboard=True)
+    for part in (records[:20], records):
+        tracker = choose_tracker(plan, "demo", tmp_path, {})
+        assert tracker.last_step == -1
+        Follower(tracker).update(part)
+        tracker.log(3, {"late": 1.0})
+        tracker.finish({"winner": "i2.2"})
+        assert tracker.fault == ""
+    wanted = [
+        (point.step, name, pytest.approx(value))
+        for point in tracker_points(records)
+        for name, value in point.values.items()
+    ]
+    assert sorted(_scalars(tmp_path / "tensorboard")) == sorted(wanted, key=lambda w: w[:2])
+
+
+def test_several_trackers_each_get_what_they_lack() -> None:
+    first, second = ListTracker(4), ListTracker(-1)
+    both = EveryTracker(first, second)
+    assert both.last_step == -1
+    for step in (2, 6):
+        both.log(step, {"a": 1.0})
+    assert [step for step, _ in first.points] == [6]
+    assert [step for step, _ in second.points] == [2, 6]
+    second.fault = "the disk is full"
+    assert both.fault == "the disk is full"
+
+
+def test_tensorboard_without_its_package_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tensorboardX", None)
+    with pytest.raises(ConfigError, match="pip install 'milo-harness\\[tensorboard\\]'"):
+        choose_tracker(TrackingPlan(wandb="off", tensorboard=True), "demo", tmp_path, {})
