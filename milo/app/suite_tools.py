@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from milo.app.convert import nearest
+from milo.app.numeric import equipped
 from milo.app.sandboxes import choose_sandbox
 from milo.core.errors import MiloError, TaskError
 from milo.core.plan import ClusterPlan
@@ -22,7 +23,7 @@ from milo.suites import deskwork, quarantine
 from milo.suites.check import Quarantined, SuiteReport, check_tasks
 from milo.suites.folder import Scan, scan_folder
 from milo.suites.quarantine import Held
-from milo.suites.suite import BUILT_IN
+from milo.suites.suite import BUILT_IN, built_in_tasks
 
 OK, FAILED = 0, 1
 
@@ -40,7 +41,10 @@ class Examined:
 def list_suites() -> str:
     """The built-in suites with their families, one line each."""
     families = ", ".join(family.NAME for family in deskwork.FAMILIES)
-    return f"deskwork  {families} ({deskwork.COUNT} tasks each); suite=PATH takes a folder"
+    return (
+        f"deskwork  {families} ({deskwork.COUNT} tasks each); suite=PATH takes a folder\n"
+        "arena     open mathematical problems, for optimizer programs (docs/arena.md)"
+    )
 
 
 def check_suite(path: str, *, sandbox: str = "auto", network: str = "no-network") -> int:
@@ -50,7 +54,7 @@ def check_suite(path: str, *, sandbox: str = "auto", network: str = "no-network"
     could be checked. Raises `TaskError` for a folder that is no suite.
     """
     scan = load_tasks(path, Network(network))
-    place = choose_sandbox(ClusterPlan(sandbox=sandbox))
+    place = equipped(choose_sandbox(ClusterPlan(sandbox=sandbox)), scan.tasks.values())
     print(f"{len(scan.tasks)} tasks; {place.description}", flush=True)
     parallel = len(os.sched_getaffinity(0))
     found = asyncio.run(examine(scan, place, parallel, partial=path not in BUILT_IN))
@@ -64,7 +68,7 @@ def check_suite(path: str, *, sandbox: str = "auto", network: str = "no-network"
 def load_tasks(path: str, network: Network = Network.NONE) -> Scan:
     """The tasks of a folder, or of a built-in suite."""
     if path in BUILT_IN:
-        return Scan(tasks=deskwork.generate(), broken={})
+        return Scan(tasks=built_in_tasks(path), broken={})
     if not Path(path).is_dir():
         meant = nearest(path, BUILT_IN)
         hint = f"; did you mean {meant!r}?" if meant else ""

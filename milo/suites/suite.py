@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from milo.core.errors import ConfigError, TaskError
@@ -29,7 +29,7 @@ def load_suite(plan: SuitePlan) -> Suite:
         raise ConfigError("suite.k", "at least 0", str(plan.k))
     if plan.path:
         return _of_folder(plan)
-    tasks = _built_in(plan)
+    tasks = built_in_tasks(plan.name, plan.families)
     return Suite(name=plan.name, tasks=tasks, splits=_splits(plan, tasks), k=plan.k or deskwork.K)
 
 
@@ -60,27 +60,30 @@ def _splits(plan: SuitePlan, tasks: Mapping[str, Task]) -> Splits:
     return split(tasks, (plan.search, plan.validation, plan.test), plan.split_seed)
 
 
-def _built_in(plan: SuitePlan) -> Mapping[str, Task]:
-    if plan.name not in BUILT_IN:
-        raise _unknown("suite.name", plan.name, BUILT_IN)
-    if plan.name == "arena":
-        return _arena(plan)
+def built_in_tasks(name: str, families: Sequence[str] = ()) -> Mapping[str, Task]:
+    """The tasks of a built-in suite, of all its usual families or these; raises `ConfigError`."""
+    if name not in BUILT_IN:
+        raise _unknown("suite.name", name, BUILT_IN)
+    return _arena(families) if name == "arena" else _deskwork(families)
+
+
+def _deskwork(families: Sequence[str]) -> Mapping[str, Task]:
     known = {family.NAME: family for family in (*deskwork.FAMILIES, *deskwork.HELD_OUT)}
-    for name in plan.families:
+    for name in families:
         if name not in known:
             raise _unknown("suite.families", name, known)
-    chosen = [family for name, family in known.items() if name in plan.families]
+    chosen = [family for name, family in known.items() if name in families]
     return deskwork.generate(families=chosen or deskwork.FAMILIES)
 
 
-def _arena(plan: SuitePlan) -> Mapping[str, Task]:
+def _arena(families: Sequence[str]) -> Mapping[str, Task]:
     """Open problems; imported here, since its optimizers load scipy."""
     from milo.suites.arena import tasks as arena
 
-    for name in plan.families:
+    for name in families:
         if name not in arena.NAMES:
             raise _unknown("suite.families", name, arena.NAMES)
-    return arena.generate(plan.families)
+    return arena.generate(families)
 
 
 def _of_families(tasks: Mapping[str, Task], families: Iterable[str]) -> Mapping[str, Task]:

@@ -205,10 +205,13 @@ class SecondCurves(Curves):
         """Minus the ratio with a smoothed maximum; free of scale, so no penalty is needed."""
         square, gradient, _ = _second_terms(x)
         c = convolution(x, x)
-        scale = float(c.max())
+        n, total = len(x), float(x.sum())
+        scale = total**2 / n
         smooth, weights = softmax(c / scale, sharpness)
-        top, total = smooth * scale, float(x.sum())
-        down = 2 * convolution(weights, x[::-1])[len(x) - 1 : 2 * len(x) - 1]
+        top, held = smooth * scale, float(weights @ c) / scale
+        down = (
+            2 * convolution(weights, x[::-1])[n - 1 : 2 * n - 1] + (smooth - held) * 2 * total / n
+        )
         value = square / (total**2 * top)
         slope = gradient / (total**2 * top) - value * (2 / total + down / top)
         return -value, -np.asarray(slope)

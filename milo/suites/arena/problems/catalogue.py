@@ -22,7 +22,7 @@ def _published(**values: float) -> tuple[Published, ...]:
     return tuple(Published(who=who.replace("_", " "), value=v) for who, v in values.items())
 
 
-def _functions() -> tuple[Problem, ...]:
+def _overlap() -> tuple[Problem, ...]:
     return (
         Problem(
             name="erdos-min-overlap",
@@ -41,6 +41,11 @@ def _functions() -> tuple[Problem, ...]:
                 MILO_paper=0.3808568,
             ),
         ),
+    )
+
+
+def _inequalities() -> tuple[Problem, ...]:
+    return (
         Problem(
             name="first-autocorrelation-inequality",
             title="first autocorrelation inequality",
@@ -177,7 +182,7 @@ def _discrete() -> tuple[Problem, ...]:
 
 def problems() -> Mapping[str, Problem]:
     """All problems by name, in the order of the tables."""
-    every = (*_functions(), *_geometry(), *_discrete())
+    every = (*_overlap(), *_inequalities(), *_geometry(), *_discrete())
     return MappingProxyType({problem.name: problem for problem in every})
 
 

@@ -1,0 +1,79 @@
+"""The archive of records: append-only, verified on load, never worse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from milo.core.errors import RecordError
+from milo.suites.arena.archive import FILE, Archive, Provenance
+from milo.suites.arena.problems.packing import packed, unpacked
+from milo.suites.arena.problems.problem import Rejected
+from milo.suites.arena.tasks import published
+
+NAME = "erdos-min-overlap"
+MADE = Provenance(source="run", when=12.5, candidate="i1.3", attempt="a/b", task=f"{NAME}-001")
+
+
+def test_a_record_is_kept_with_its_provenance_to_the_last_bit(tmp_path: Path) -> None:
+    Archive(tmp_path).add(NAME, published("erdos_haugland_51"), MADE)
+    best = Archive(tmp_path).best(NAME)
+    assert best is not None
+    assert best.value == 0.38092685343308713
+    assert np.array_equal(best.construction, published("erdos_haugland_51"))
+    assert best.provenance == MADE
+
+
+def test_a_worse_construction_is_never_entered(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    assert archive.add(NAME, published("erdos_alphaevolve_95"), MADE) is not None
+    assert archive.add(NAME, published("erdos_haugland_51"), MADE) is None
+    assert archive.add(NAME, published("erdos_alphaevolve_95"), MADE) is None
+    assert archive.add(NAME, published("erdos_ttt_600"), MADE) is not None
+    assert [len(one.construction) for one in Archive(tmp_path).records] == [95, 600]
+
+
+def test_a_rejected_construction_leaves_the_archive_as_it_was(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    with pytest.raises(Rejected):
+        archive.add(NAME, np.array([1.0, 0.0, 0.0, 0.0]), MADE)
+    assert not archive.path.exists()
+
+
+def test_two_writers_see_each_others_records(tmp_path: Path) -> None:
+    first, second = Archive(tmp_path), Archive(tmp_path)
+    first.add(NAME, published("erdos_ttt_600"), MADE)
+    assert second.add(NAME, published("erdos_alphaevolve_95"), MADE) is None
+    assert len(second.records) == 1
+
+
+def test_a_line_that_was_changed_is_refused_with_its_number(tmp_path: Path) -> None:
+    Archive(tmp_path).add(NAME, published("erdos_haugland_51"), MADE)
+    file = tmp_path / FILE
+    file.write_text(file.read_text().replace("0.38092685343308713", "0.38"))
+    with pytest.raises(RecordError, match="line 1"):
+        Archive(tmp_path)
+
+
+def test_a_torn_last_line_is_ignored_said_and_cut_off_by_the_next_record(tmp_path: Path) -> None:
+    Archive(tmp_path).add(NAME, published("erdos_haugland_51"), MADE)
+    with (tmp_path / FILE).open("a") as file:
+        file.write('{"construction": "constru')
+    archive = Archive(tmp_path)
+    assert "torn" in archive.warning
+    archive.add(NAME, published("erdos_alphaevolve_95"), MADE)
+    lines = (tmp_path / FILE).read_text().splitlines()
+    assert [bool(json.loads(line)) for line in lines] == [True, True]
+
+
+def test_packed_lines_are_exact_and_foreign_lines_are_none() -> None:
+    array = np.random.default_rng(0).random((7, 3)) * 1e-300
+    held = unpacked(packed("p", 0.1, array))
+    assert held is not None
+    assert held.value == 0.1
+    assert np.array_equal(held.construction, array)
+    for line in ("", "construction p 0.1 3 !!", "construction p x 3 AA", "construction p 0.1 3 00"):
+        assert unpacked(line) is None
