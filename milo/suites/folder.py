@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from milo.core.task import Network, Task
 from milo.suites import harbor, simple, terminal_bench
 
 FORMS = "task.toml (Harbor), task.yaml (Terminal-Bench), or instruction.md and a check"
+READERS = 8
 Loader = Callable[[Path, Network], Task]
 
 
@@ -33,14 +35,20 @@ def scan_folder(folder: Path, network: Network = Network.NONE) -> Scan:
     places = [folder] if loader_of(folder) else _places(folder)
     if not places:
         raise TaskError(f"suite {folder}", f"at least one task folder with {FORMS}", "none")
-    tasks: dict[str, Task] = {}
-    broken: dict[str, TaskError] = {}
-    for place in places:
+
+    def read(place: Path) -> Task | TaskError:
         try:
-            tasks[place.name] = load_one(place, network)
+            return load_one(place, network)
         except TaskError as error:
-            broken[place.name] = error
-    return Scan(tasks=tasks, broken=broken)
+            return error
+
+    # Threads, since a suite of thousands that nobody has read yet waits for the disk.
+    with ThreadPoolExecutor(READERS) as pool:
+        found = dict(zip((place.name for place in places), pool.map(read, places), strict=True))
+    return Scan(
+        tasks={name: one for name, one in found.items() if isinstance(one, Task)},
+        broken={name: one for name, one in found.items() if isinstance(one, TaskError)},
+    )
 
 
 def load_folder(folder: Path, network: Network = Network.NONE) -> Mapping[str, Task]:
