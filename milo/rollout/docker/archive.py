@@ -6,14 +6,17 @@ import base64
 import io
 import json
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import IO, Any
 
-from milo.core.tree import FileTree
+from milo.core.tree import File, FileTree
 
 LINK = 1 << 27
 """The engine's mode bit of a symbolic link (Go's ``os.ModeSymlink``)."""
+FOLDER = 1 << 31
+"""The one of a folder."""
+PATH_STAT = "X-Docker-Container-Path-Stat"
 CHUNK = 1 << 20
 
 
@@ -82,13 +85,36 @@ def entries(
 
 def is_link(api: Any, container: str, path: str) -> bool:
     """Whether a symbolic link stands at the path; blocks."""
+    said = _stat(api, container, path)
+    return said is not None and bool(said["mode"] & LINK)
+
+
+def is_there(api: Any, container: str, path: str) -> bool:
+    """Whether a folder stands at the path; blocks."""
+    said = _stat(api, container, path)
+    return said is not None and bool(said["mode"] & FOLDER)
+
+
+def tree_at(api: Any, container: str, folder: str, limit: int) -> FileTree:
+    """The regular files below a folder, as far as they fit into `limit` bytes; blocks."""
+    files: dict[str, File] = {}
+    left = limit
+    for path, entry, stream in entries(api, container, folder):
+        if stream is not None and entry.size <= left:
+            files[path] = File(stream.read(), bool(entry.mode & 0o100))
+            left -= entry.size
+    return FileTree(files)
+
+
+def _stat(api: Any, container: str, path: str) -> Mapping[str, Any] | None:
+    """The engine's word on what stands at a path, links not followed; None for nothing."""
     url = api._url("/containers/{0}/archive", container)
     answer = api.head(url, params={"path": path}, timeout=api.timeout)
     if answer.status_code == 404:
-        return False
+        return None
     api._raise_for_status(answer)
-    said = json.loads(base64.b64decode(answer.headers["X-Docker-Container-Path-Stat"]))
-    return bool(said["mode"] & LINK)
+    said: Mapping[str, Any] = json.loads(base64.b64decode(answer.headers[PATH_STAT]))
+    return said
 
 
 def layer_bytes(api: Any, container: str) -> int:

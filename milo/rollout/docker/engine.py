@@ -7,6 +7,7 @@ nobody but who asked. The engine must be reached through a unix socket: it is sh
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -53,6 +54,8 @@ class Engine:
         self.api = client
         self.facts = facts
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="engine")
+        # A sandbox has no end of its own: connections go when nobody uses it any more.
+        weakref.finalize(self, client.close)
 
     async def ask(
         self,
@@ -86,13 +89,14 @@ def translated(function: Callable[..., T], *args: object, **kwargs: object) -> T
     """The function's result; its faults as `EngineError`s."""
     from docker.errors import APIError, DockerException
     from requests.exceptions import RequestException
+    from urllib3.exceptions import HTTPError
 
     try:
         return function(*args, **kwargs)
     except APIError as error:
         text = str(error.explanation or error)
         raise (NotThere if error.status_code == 404 else EngineError)(text) from error
-    except (DockerException, RequestException, OSError) as error:
+    except (DockerException, RequestException, HTTPError, OSError) as error:
         raise EngineError(f"the container engine can't be reached: {error}") from error
 
 

@@ -11,13 +11,12 @@ from milo.core.errors import MiloError
 from milo.core.ports import Command, EnvironmentSpec, Exit
 from milo.core.task import WORKSPACE, Network
 from milo.core.tree import FileTree
-from milo.rollout.commands import PLACES, TESTS, absolute_argv
-from milo.rollout.docker.archive import packed
+from milo.rollout.commands import HARNESS, PLACES, absolute_argv
 from milo.rollout.docker.container import Container, Order
 from milo.rollout.docker.disk import Disk, HostDisk
 from milo.rollout.docker.doors import Doors
 from milo.rollout.docker.host import DockerHost
-from milo.rollout.docker.images import FoundImage
+from milo.rollout.docker.images import COVERED, FoundImage
 from milo.rollout.docker.labels import labels
 from milo.rollout.docker.layer import LayerDisk
 from milo.rollout.docker.leash import PLACE, script_of
@@ -27,8 +26,6 @@ from milo.rollout.folder import Folder
 from milo.rollout.scratch import TreeShelf, remove_folder
 from milo.rollout.system import SYSTEM_PATH
 
-LATE = (TESTS, "/solution")
-"""Where files are put after a container was made whose own file system must be kept."""
 ALWAYS_UNSET = frozenset({"HOSTNAME"})
 
 
@@ -49,6 +46,7 @@ class DockerEnvironment:
         self.workdir = _workdir(spec, image)
         self._mounts: dict[str, FileTree] = {}
         self._shown: dict[str, Path] = {}
+        self._late: dict[str, Path] = {}
         self._container: Container | None = None
         self._network = ""
         self._closed = False
@@ -64,14 +62,18 @@ class DockerEnvironment:
         self._folder.base.chmod(0o711)
         self._open_logs()
         for path, tree in self._spec.mounts.items():
-            self._show(path, tree)
+            if self._own_image and path != HARNESS:
+                await self._fill(path, tree)
+            else:
+                self._show(path, tree)
+        if self._own_image:
+            for path in COVERED:
+                await self._fill(path, self._image.holds.get(path, FileTree()))
         if self._spec.limits.network is Network.PUBLIC:
             self._network = await self._networks.make(self._spec.owner)
         if isinstance(self._disk, LayerDisk):
             self._container = await self._make_container()
             self._disk.container = self._container.name
-            if self._spec.workspace:
-                await self._put(self.workdir, self._spec.workspace)
 
     async def run(self, command: Command) -> Exit:
         """Run to the end or to a limit; when this returns, no process of it is alive.
@@ -97,9 +99,8 @@ class DockerEnvironment:
         return await self._container.run(order)
 
     async def workspace(self) -> FileTree:
-        """The workspace's regular files; with an image, those that are not as the image has them.
-
-        Raises `HarnessError` where they are too many.
+        """The workspace's regular files; with an image, those that the task names or that are not
+        as the image has them. Raises `HarnessError` where they are too many.
         """
         return await self._disk.workspace()
 
@@ -119,18 +120,16 @@ class DockerEnvironment:
     async def mount(self, path: str, tree: FileTree) -> None:
         """Show read-only files at an absolute path from the next command on.
 
-        With an image only the places in `LATE` are read-only, others are written into the
-        container's own file system.
+        With an image only where something is mounted already, or in one of `COVERED`; raises
+        `MiloError` elsewhere, for the container's own file system must be kept.
         """
         if not self._own_image:
             self._show(path, tree)
             await self._drop_container()
-        elif path in LATE:
-            await asyncio.to_thread(_fill, self._late(path), tree)
-            self._mounts[path] = tree
+        elif path in self._late:
+            await self._fill(path, tree)
         else:
-            await self._put(path, tree)
-            self._mounts[path] = tree
+            raise MiloError(f"nothing can be mounted at {path} in a container that was made")
 
     async def close(self) -> None:
         """Remove everything; safe to call twice. No command may be running."""
@@ -149,7 +148,8 @@ class DockerEnvironment:
     def _make_disk(self) -> Disk:
         storage = self._spec.limits.storage_mb
         if self._own_image:
-            return LayerDisk(self._host.engine, self._folder, self.workdir, storage)
+            kept = frozenset(self._spec.workspace)
+            return LayerDisk(self._host.engine, self._folder, self.workdir, storage, kept)
         return HostDisk(self._folder, self.workdir, storage)
 
     async def _make_container(self) -> Container:
@@ -174,7 +174,7 @@ class DockerEnvironment:
         binds[PLACE] = (str(self._folder.base / "run"), False)
         binds |= {str(folder): (str(folder), False) for folder in self._spec.folders}
         if own:
-            binds |= {path: (str(self._late(path)), False) for path in LATE}
+            binds |= {path: (str(folder), False) for path, folder in self._late.items()}
         return Shape(
             image=self._image.id,
             labels=labels(self._spec.owner),
@@ -213,10 +213,13 @@ class DockerEnvironment:
         self._shown[path] = self._shelf.take(self._spec.owner, tree)
         self._mounts[path] = tree
 
-    def _late(self, path: str) -> Path:
-        folder = self._folder.base / "late" / path.strip("/")
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
+    async def _fill(self, path: str, tree: FileTree) -> None:
+        """Put a tree into the folder that the container sees at a path."""
+        if path not in self._late:
+            self._late[path] = self._folder.base / f"late-{len(self._late)}"
+            self._late[path].mkdir(0o755)
+        await asyncio.to_thread(_replace, self._late[path], tree)
+        self._mounts[path] = tree
 
     def _open_logs(self) -> None:
         """Let an image's own user write the logs, whoever that is."""
@@ -224,24 +227,15 @@ class DockerEnvironment:
             for folder in (self._folder.logs, *self._folder.logs.iterdir()):
                 folder.chmod(0o777)
 
-    async def _put(self, path: str, tree: FileTree) -> None:
-        """Write files into the container's own file system, below a folder that is made."""
-        engine, container = self._host.engine, self._container
-        if container is None:
-            raise MiloError("there is no container to put files into")
-        below = FileTree({f"{path.strip('/')}/{name}": file for name, file in tree.items()})
-        await engine.ask(engine.api.put_archive, container.name, "/", packed(below))
-
 
 def _workdir(spec: EnvironmentSpec, image: FoundImage) -> str:
     """Where commands start: as the task says, else where the image does."""
-    named = spec.setting.workdir
-    if spec.setting.image is None or named != WORKSPACE:
-        return named
-    return image.workdir or "/"
+    if spec.setting.image is None:
+        return spec.setting.workdir or WORKSPACE
+    return spec.setting.workdir or image.workdir or "/"
 
 
-def _fill(folder: Path, tree: FileTree) -> None:
+def _replace(folder: Path, tree: FileTree) -> None:
     """Put a tree in the place of whatever a folder holds. The folder itself stays: it is bound."""
     for old in list(folder.iterdir()):
         if old.is_dir() and not old.is_symlink():

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,17 @@ from filelock import BaseFileLock, FileLock, Timeout
 
 from milo.core.errors import MiloError, TaskError
 from milo.core.task import Image
+from milo.core.tree import MAX_TREE_BYTES, FileTree
+from milo.rollout.docker.archive import is_there, tree_at
 from milo.rollout.docker.build import BuildFailed, build
 from milo.rollout.docker.engine import Engine, EngineError, NotThere
+from milo.rollout.docker.labels import labels
 
 REPOSITORY = "milo/env"
 HASH_CHARS = 32
 AT_ONCE = 2
+COVERED = ("/tests", "/solution", "/milo")
+"""Where an environment covers what its image holds with files that come later."""
 LOCK_LOOK_S = 0.2
 MEBIBYTE = 1024 * 1024
 PULL_S = 1800.0
@@ -32,12 +37,16 @@ PULL_S = 1800.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FoundImage:
-    """An image on this host: its id, and what it says of user, folder and variables."""
+    """An image on this host: its id, and what it says of user, folder and variables.
+
+    `holds` are files of its own in places that are covered later.
+    """
 
     id: str
     user: str
     workdir: str
     env: Mapping[str, str]
+    holds: Mapping[str, FileTree] = field(default_factory=dict)
 
     @property
     def works_as_root(self) -> bool:
@@ -57,6 +66,7 @@ class ImageStore:
         self._quota = quota_mb * MEBIBYTE
         self._busy = asyncio.Semaphore(AT_ONCE)
         self._making: dict[str, asyncio.Lock] = {}
+        self._held: dict[str, Mapping[str, FileTree]] = {}
 
     async def get(self, image: Image) -> FoundImage:
         """The image, made here if it isn't there; raises `TaskError` where it can't be made."""
@@ -67,7 +77,9 @@ class ImageStore:
                 async with self._locked(digest), self._busy:
                     found = await self._made(image, f"{REPOSITORY}:{digest}")
         self._note_use(digest)
-        return found
+        if found.id not in self._held:
+            self._held[found.id] = await self._engine.ask(held_at, self._engine.api, found.id)
+        return replace(found, holds=self._held[found.id])
 
     async def find(self, name: str) -> FoundImage | None:
         """An image of this host by name or id."""
@@ -172,6 +184,19 @@ def found_image(said: Mapping[str, Any]) -> FoundImage:
         workdir=str(config.get("WorkingDir") or ""),
         env={name: value for name, _, value in pairs},
     )
+
+
+def held_at(api: Any, image: str, places: tuple[str, ...] = COVERED) -> Mapping[str, FileTree]:
+    """What an image holds in some places, of those where it holds anything; blocks."""
+    made = api.create_container(image, ["true"], labels=labels(""), use_config_proxy=False)
+    try:
+        found = {}
+        for place in places:
+            if is_there(api, made["Id"], place):
+                found[place] = tree_at(api, made["Id"], place, MAX_TREE_BYTES)
+        return found
+    finally:
+        api.remove_container(made["Id"], v=True, force=True)
 
 
 def pull(api: Any, reference: str) -> None:

@@ -21,14 +21,25 @@ from milo.rollout.folder import MAX_FILES, SYSTEM_PREFIXES, Folder
 
 
 class LayerDisk:
-    """A workspace in the container's own file system. `container` is set once it is made."""
+    """A workspace in the container's own file system. `container` is set once it is made.
 
-    def __init__(self, engine: Engine, folder: Folder, workdir: str, storage_mb: int) -> None:
+    `named` are files of the image that are read as well, by their paths in the workspace.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        folder: Folder,
+        workdir: str,
+        storage_mb: int,
+        named: frozenset[str] = frozenset(),
+    ) -> None:
         self.container = ""
         self._engine = engine
         self._folder = folder
         self._workdir = workdir
         self._limit = storage_mb * MEBIBYTE
+        self._named = named
 
     def binds(self, mounts: Mapping[str, Path]) -> Binds:
         """The logs, and the mounts."""
@@ -36,11 +47,9 @@ class LayerDisk:
         return found | {place: (str(path), False) for place, path in mounts.items()}
 
     async def workspace(self) -> FileTree:
-        """The files that are not as the image has them: added or changed since the start."""
-        changed = await self._changed()
-        if not changed:
-            return FileTree()
-        return await self._engine.ask(self._read, changed)
+        """The files that are named, or not as the image has them: added or changed since."""
+        wanted = self._named | await self._changed()
+        return await self._engine.ask(self._read, wanted) if wanted else FileTree()
 
     async def seal(self) -> tuple[str, ...]:
         """Put empty files in the place of links that lead out, and of special files.
@@ -85,11 +94,11 @@ class LayerDisk:
         paths = (change["Path"] for change in said or () if change["Kind"] in (0, 1))
         return frozenset(path[len(start) :] for path in paths if path.startswith(start))
 
-    def _read(self, changed: frozenset[str]) -> FileTree:
+    def _read(self, wanted: frozenset[str]) -> FileTree:
         files: dict[str, File] = {}
         size, limit = 0, min(self._limit, MAX_TREE_BYTES)
         for path, entry, stream in entries(self._engine.api, self.container, self._workdir):
-            if path not in changed or not entry.isreg() or not _is_kept(path):
+            if path not in wanted or not entry.isreg() or not _is_kept(path):
                 continue
             size += entry.size
             if size > limit or len(files) > MAX_FILES:
