@@ -6,12 +6,14 @@
   const $ = (id) => document.getElementById(id);
   const reel = new Film.Reel();
   const WHOLE_FILM_S = 40;
-  const SETTLE_MS = 120;
+  const SETTLE_MS = 100;
+  const LONGEST_MS = 700;
   let position = 0;
   let members = { at: -1, set: new Set() };
   let playing = null;
   let alive = false;
   let settle = 0;
+  let rested = 0;
   let queued = false;
   let turn = 0;
 
@@ -59,11 +61,13 @@
     // The two clouds take turns while the film moves; both are right once it rests.
     turn = 1 - turn;
     scatters[turn].seek(position);
-    if (!settle) settle = setTimeout(rest, SETTLE_MS);
+    clearTimeout(settle);
+    if (performance.now() - rested > LONGEST_MS) rest();
+    else settle = setTimeout(rest, SETTLE_MS);
   }
 
   function rest() {
-    settle = 0;
+    rested = performance.now();
     for (const scatter of scatters) if (scatter.position !== position) scatter.seek(position);
     matrix.seek(position);
     table.seek(position);
