@@ -7,6 +7,7 @@ nobody but who asked. The engine must be reached through a unix socket: it is sh
 from __future__ import annotations
 
 import asyncio
+import socket
 import weakref
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -110,12 +111,23 @@ def connect(address: str) -> Engine:
         raise ConfigError("DOCKER_HOST", "an engine of this machine (unix://…)", found)
     from docker import APIClient
 
+    _knock(address)
     try:
         with_version = translated(_client, APIClient, address, f"{NEWEST_API[0]}.{NEWEST_API[1]}")
         info = translated(with_version.info)
     except EngineError as error:
         raise ConfigError("sandbox docker", f"an engine at {address}", str(error)) from error
     return Engine(with_version, facts_of(info))
+
+
+def _knock(address: str) -> None:
+    """Raise `ConfigError` where nobody listens; the SDK would leave its socket open."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(address.removeprefix("unix://"))
+        except OSError as error:
+            expected = f"an engine at {address}"
+            raise ConfigError("sandbox docker", expected, str(error)) from error
 
 
 def _client(make: Callable[..., Any], address: str, newest: str) -> Any:

@@ -1,0 +1,137 @@
+"""What the Docker sandbox says and understands without an engine: scripts, streams, names."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from milo.core.errors import ConfigError
+from milo.core.task import Limits
+from milo.rollout.capture import Capture
+from milo.rollout.docker.attached import Frames
+from milo.rollout.docker.engine import EngineFacts, connect, facts_of
+from milo.rollout.docker.images import split_reference
+from milo.rollout.docker.labels import is_abandoned, is_alive, labels, process_name
+from milo.rollout.docker.layer import leads_elsewhere
+from milo.rollout.docker.leash import HEAD, script_of
+from milo.rollout.docker.shape import Shape, create_arguments
+
+INFO = {"ServerVersion": "20.10", "MemoryLimit": True, "SwapLimit": True, "PidsLimit": True}
+FACTS = facts_of({**INFO, "CpuCfsQuota": True, "NCPU": 2})
+
+
+def shape(**more: object) -> Shape:
+    limits = Limits(memory_mb=100, storage_mb=10, processes=7, cpus=8)
+    return Shape(image="i", labels={}, limits=limits, binds={}, **more)  # type: ignore[arg-type]
+
+
+def run_script(script: str) -> subprocess.CompletedProcess[str]:
+    """The script without its leash, by this machine's own shell."""
+    argv = ["sh", "-c", script.removeprefix(HEAD)]
+    env = {"PATH": os.environ["PATH"], "HOSTNAME": "h"}
+    return subprocess.run(argv, check=False, capture_output=True, text=True, env=env)
+
+
+def test_a_script_quotes_words_and_variables_and_hides_what_is_unset(tmp_path: Path) -> None:
+    odd = "a 'b' \"c\" $d\n`e`"
+    words = ("sh", "-c", 'printf %s "$1$GIVEN${HOSTNAME-gone}"; pwd', "sh", odd)
+    script = script_of(words, env={"GIVEN": odd}, unset=["HOSTNAME"], folder=str(tmp_path))
+    assert run_script(script).stdout == f"{odd}{odd}gone{tmp_path}\n"
+
+
+def test_a_variable_that_no_shell_can_hold_reaches_the_command(tmp_path: Path) -> None:
+    script = script_of(("env",), env={"a-b": "x y"}, unset=[], folder=str(tmp_path))
+    assert "a-b=x y\n" in run_script(script).stdout
+
+
+def test_a_missing_workspace_is_made_and_a_signal_is_told_as_a_shell_tells_it(
+    tmp_path: Path,
+) -> None:
+    gone = tmp_path / "gone"
+    done = run_script(script_of(("sh", "-c", "kill -9 $$"), env={}, unset=[], folder=str(gone)))
+    assert done.returncode == 137 and gone.is_dir()
+
+
+def test_a_stream_is_taken_apart_wherever_it_is_cut() -> None:
+    sent = b"\1\0\0\0\0\0\0\5hello" + b"\2\0\0\0\0\0\0\3bad" + b"\1\0\0\0\0\0\0\1!"
+    for size in (1, 3, 9, 100):
+        out, err = Capture(100), Capture(100)
+        frames = Frames(out, err)
+        for start in range(0, len(sent), size):
+            frames.feed(sent[start : start + size])
+        assert (out.text(), err.text()) == ("hello!", "bad")
+
+
+@pytest.mark.parametrize(
+    ("target", "path", "leads"),
+    [
+        ("/tests/x", "a", True),
+        ("../tests/x", "a", True),
+        ("../b", "d/a", False),
+        ("../../b", "d/a", True),
+        ("d/../../x", "a", True),
+        ("/app/x", "a", False),
+        ("/apple", "a", True),
+        ("/usr/bin/env", "a", False),
+        ("/usr/../tests/x", "a", True),
+    ],
+)
+def test_links_that_lead_out_of_a_workspace_are_known(target: str, path: str, leads: bool) -> None:
+    assert leads_elsewhere(target, path, "/app") is leads
+
+
+@pytest.mark.parametrize(
+    ("reference", "parts"),
+    [
+        ("ubuntu", ("ubuntu", "latest")),
+        ("a/b:1", ("a/b", "1")),
+        ("host:5000/a", ("host:5000/a", "latest")),
+        ("a@sha256:12", ("a", "sha256:12")),
+    ],
+)
+def test_an_images_reference_is_split(reference: str, parts: tuple[str, str]) -> None:
+    assert split_reference(reference) == parts
+
+
+def test_an_owner_is_known_by_its_process_and_a_pid_used_again_is_not_it() -> None:
+    mine = process_name(os.getpid())
+    assert is_alive(mine) and is_abandoned(labels("run"))
+    boot, pid, start = mine.split(":")
+    assert not is_alive(f"{boot}:{pid}:{int(start) + 1}")
+    assert not is_alive("") and not is_alive("x:y:z")
+    parent = process_name(os.getppid())
+    assert not is_abandoned({"milo.owner": parent})
+
+
+def test_nothing_is_granted_by_default() -> None:
+    host = create_arguments(shape(), FACTS)["host_config"]
+    assert (host["NetworkMode"], host["CapDrop"], host["CapAdd"]) == ("none", ["ALL"], [])
+    assert host["ReadonlyRootfs"] and host["SecurityOpt"] == ["no-new-privileges"]
+    assert (host["Memory"], host["MemorySwap"]) == (100 << 20, 100 << 20)
+    assert host["PidsLimit"] == 9 and host["NanoCpus"] == 2e9, "no more processors than there are"
+
+
+def test_only_an_images_own_root_gets_rights_and_only_such_a_system_is_writable() -> None:
+    host = create_arguments(shape(sealed=False, root_rights=True), FACTS)["host_config"]
+    assert "CHOWN" in host["CapAdd"] and not host["ReadonlyRootfs"]
+    assert not {"SYS_ADMIN", "NET_ADMIN", "NET_RAW", "MKNOD", "SYS_PTRACE"} & set(host["CapAdd"])
+
+
+def test_limits_that_an_engine_cannot_enforce_are_not_asked_of_it() -> None:
+    weak: EngineFacts = facts_of({"ServerVersion": "x", "NCPU": 2})
+    host = create_arguments(shape(), weak)["host_config"]
+    assert not {"Memory", "MemorySwap", "PidsLimit", "NanoCpus"} & set(host)
+
+
+@pytest.mark.parametrize("address", ["tcp://1.2.3.4:2375", "ssh://somewhere"])
+def test_an_engine_of_another_machine_is_refused(address: str) -> None:
+    with pytest.raises(ConfigError, match="this machine"):
+        connect(address)
+
+
+def test_an_engine_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"none\.sock"):
+        connect(f"unix://{tmp_path}/none.sock")
