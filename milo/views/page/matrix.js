@@ -1,4 +1,4 @@
-// Tasks by candidates: a cell is as dark as the candidate's mean reward on the task.
+// Tasks by candidates: a cell is as strongly coloured as the candidate's mean reward on the task.
 "use strict";
 
 const Matrix = (() => {
