@@ -46,7 +46,7 @@ def test_the_defaults_are_those_that_the_plan_documents() -> None:
 
 def test_the_quick_budget_sets_small_sets_that_a_word_still_overrides() -> None:
     found = plan("budget=quick", "suite.test=20", "strategy=best_of_n")
-    assert (found.budget, found.suite.search, found.suite.test) == (Budget(hours=0.2), 12, 20)
+    assert (found.budget, found.suite.search, found.suite.test) == (Budget(hours=0.195), 10, 20)
     assert found.strategy.name == "best_of_n"
     assert found.strategy.winner is WinnerRule.ACCURACY
 
