@@ -80,11 +80,11 @@ def number_of_edits(signs: Signs, brief: Brief, rng: np.random.Generator) -> int
     """One edit for a good parent, so that evolution can tell what helped; often a second where
     most attempts fail, and up to three where edits of this parent were rejected before.
 
-    A parent that fails nearly everywhere gets three or four at once: what it lacks works only
+    A parent that fails nearly everywhere gets two to four at once: what it lacks works only
     together (a program to act with needs the files shown, and its reply read right).
     """
     if signs.accuracy < REWRITE_BELOW:
-        return int(rng.integers(3, 5))
+        return int(rng.integers(2, 5))
     here = brief.parents[0].candidate
     rejected = sum(
         edge.parent == here and edge.verdict is Verdict.REJECTED for edge in brief.snapshot

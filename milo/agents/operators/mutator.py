@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from milo.agents.brief_library import accuracy
 from milo.agents.operators.catalogue import OPERATORS
 from milo.agents.operators.choice import Candidate, candidates, number_of_edits, pick
 from milo.agents.operators.composition import graft
@@ -19,6 +20,7 @@ from milo.core.ports import Workshop
 from milo.core.tree import FileTree
 
 TRIES = 4
+OTHER_FIRST = "Start from the other parent, which solves more"
 
 
 class NothingToPropose(MiloError):
@@ -58,6 +60,7 @@ class OperatorMutator:
     async def propose(self, brief: Brief, workshop: Workshop) -> Proposal:
         """A child that passed its smoke test; raises `NothingToPropose` where none did."""
         rng = np.random.default_rng(brief.seed)
+        asked, brief = brief, with_better_parent_first(brief)
         signs = read_signs(brief.parents[0])
         error = "no operator applies to this source and its evidence"
         for _ in range(TRIES):
@@ -66,7 +69,10 @@ class OperatorMutator:
                 break
             error = await workshop.smoke(draft.tree)
             if not error:
-                return Proposal(tree=draft.tree, change=account(draft, signs, brief))
+                change = account(draft, signs)
+                if brief.parents[0] != asked.parents[0]:
+                    change = replace(change, title=f"{OTHER_FIRST}; {change.title}")
+                return Proposal(tree=draft.tree, change=change)
         raise NothingToPropose(f"mutator {self.name}: {error}")
 
     def _draft(self, brief: Brief, signs: Signs, rng: np.random.Generator) -> Draft | None:
@@ -95,7 +101,13 @@ class OperatorMutator:
         return pick(found, rng) if found else None
 
 
-def account(draft: Draft, signs: Signs, brief: Brief) -> Change:
+def with_better_parent_first(brief: Brief) -> Brief:
+    """A graft starts from the parent that solves more; of equals, from the island's own."""
+    order = sorted(brief.parents, key=lambda view: -accuracy(view))
+    return replace(brief, parents=tuple(order))
+
+
+def account(draft: Draft, signs: Signs) -> Change:
     """The mutator's own words: title, diagnosis with figures, a hypothesis that can fail."""
     titles = [operator.title for operator in draft.applied]
     if draft.carried:

@@ -6,6 +6,7 @@ import ast
 import asyncio
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from milo.agents.operators.signs import Symptom, read_signs
 from milo.agents.operators.surgery import option, techniques_in
 from milo.core.events import Change, Verdict
 from milo.core.evidence import Edge
+from milo.core.fitness import TaskScore
 from milo.core.harness import Harness
 from milo.core.tree import FileTree
 
@@ -209,6 +211,25 @@ def test_a_graft_carries_over_what_the_first_parent_lacks() -> None:
     assert {"with_files", "python_programs", "verified"} <= techniques_in(child)
     assert option(child, "temperature") == "by_try(0, 0.7)" and "temperature" in carried
     assert child not in (first, donor)
+
+
+def test_a_graft_starts_from_the_parent_that_solves_more() -> None:
+    """Else an island on a poor seed would carry techniques over to where they bring little."""
+    own, better = view("plan_act", candidate="a"), view("bare", candidate="b")
+    better = replace(better, scores={"t": score(reward=1.0)})
+    task = replace(brief(own), parents=(own, better))
+    proposal = asyncio.run(OperatorMutator().propose(task, ScriptedWorkshop()))
+    assert "model.py" not in proposal.tree and "plan.py" not in proposal.tree
+    assert proposal.change.title.startswith("Start from the other parent")
+    own = replace(own, scores={"t": score(reward=1.0)})
+    task = replace(brief(own), parents=(own, better))
+    proposal = asyncio.run(OperatorMutator().propose(task, ScriptedWorkshop()))
+    assert "model.py" in proposal.tree
+
+
+def score(reward: float) -> TaskScore:
+    """A task scored by one attempt."""
+    return TaskScore(n=1, reward=reward, resolved=int(reward), tokens=100.0, latency_s=1.0)
 
 
 def test_a_graft_of_equals_still_gives_a_new_child() -> None:
