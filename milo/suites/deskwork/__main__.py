@@ -11,7 +11,10 @@ from milo.suites.check import check_tasks
 from milo.suites.deskwork import FAMILIES, HELD_OUT, generate, write_harbor
 from milo.suites.deskwork.direct import run_task
 
-USAGE = "usage: python -m milo.suites.deskwork check | write FOLDER"
+USAGE = """usage: python -m milo.suites.deskwork check | write FOLDER
+`check` includes the held-out family `tables`, `write` leaves it out. To score harnesses on it:
+milo run strategy=best_of_seeds seeds=DIR,DIR 'suite.families=[tables]' suite.search=1 \\
+    suite.validation=1 suite.test=98"""
 
 
 def main(arguments: Sequence[str]) -> int:
