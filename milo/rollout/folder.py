@@ -126,7 +126,7 @@ def leads_out(target: str, depth: int, workdir: str = WORKSPACE) -> bool:
     if ".." in parts[climbs:]:
         return True
     if target.startswith("/"):
-        inside = f"{target}/".startswith(f"{workdir}/")
+        inside = f"{target}/".startswith(workdir.rstrip("/") + "/")
         return climbs > 0 or not (inside or target.startswith(SYSTEM_PREFIXES))
     return climbs > depth
 

@@ -17,7 +17,7 @@ from milo.rollout.commands import LOGS
 from milo.rollout.docker.archive import entries, folder_entry, is_link, layer_bytes, packed
 from milo.rollout.docker.disk import MEBIBYTE, Binds
 from milo.rollout.docker.engine import Engine
-from milo.rollout.folder import MAX_FILES, SYSTEM_PREFIXES, Folder
+from milo.rollout.folder import MAX_FILES, Folder, leads_out
 
 
 class LayerDisk:
@@ -119,26 +119,8 @@ class LayerDisk:
 def _is_trap(entry: tarfile.TarInfo, path: str, workdir: str) -> bool:
     """Whether it is neither file nor folder, nor a link that stays inside or in the system."""
     if entry.issym():
-        return leads_elsewhere(entry.linkname, path, workdir)
+        return leads_out(entry.linkname, path.count("/"), workdir)
     return not (entry.isreg() or entry.isdir() or entry.islnk())
-
-
-def leads_elsewhere(target: str, path: str, workdir: str) -> bool:
-    """Whether a link at `path` in the workspace may lead out of it, other than to the system.
-
-    Leading ``..`` are exact, for the link's own folder is real; a later one may climb from
-    wherever another link led, so it is refused.
-    """
-    parts = [part for part in target.split("/") if part not in ("", ".")]
-    climbs = 0
-    while climbs < len(parts) and parts[climbs] == "..":
-        climbs += 1
-    if ".." in parts[climbs:]:
-        return True
-    if target.startswith("/"):
-        inside = (target + "/").startswith(workdir.rstrip("/") + "/")
-        return climbs > 0 or not (inside or target.startswith(SYSTEM_PREFIXES))
-    return climbs > path.count("/")
 
 
 def _is_kept(path: str) -> bool:

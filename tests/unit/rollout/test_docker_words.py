@@ -15,9 +15,9 @@ from milo.rollout.docker.attached import Frames
 from milo.rollout.docker.engine import EngineFacts, connect, facts_of
 from milo.rollout.docker.images import split_reference
 from milo.rollout.docker.labels import is_abandoned, is_alive, labels, process_name
-from milo.rollout.docker.layer import leads_elsewhere
 from milo.rollout.docker.leash import HEAD, script_of
 from milo.rollout.docker.shape import Shape, create_arguments
+from milo.rollout.folder import leads_out
 
 INFO = {"ServerVersion": "20.10", "MemoryLimit": True, "SwapLimit": True, "PidsLimit": True}
 FACTS = facts_of({**INFO, "CpuCfsQuota": True, "NCPU": 2})
@@ -80,7 +80,7 @@ def test_a_stream_is_taken_apart_wherever_it_is_cut() -> None:
     ],
 )
 def test_links_that_lead_out_of_a_workspace_are_known(target: str, path: str, leads: bool) -> None:
-    assert leads_elsewhere(target, path, "/app") is leads
+    assert leads_out(target, path.count("/"), "/app") is leads
 
 
 @pytest.mark.parametrize(
