@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from time import monotonic
 
 import aiohttp
@@ -14,9 +13,9 @@ from milo.core.attempt import Usage
 from milo.core.errors import ModelError
 from milo.core.ports import Completion, Emit
 from milo.gateway.chunks import Assembly
-from milo.gateway.prices import Price, dollars
+from milo.gateway.prices import Price
 from milo.gateway.sse import events
-from milo.gateway.usage import chat_usage, parse_usage
+from milo.gateway.usage import metered
 from milo.gateway.wire import error_body, error_message, redact, without_secrets
 
 MAX_REPLY_BYTES = 32 * 1024 * 1024
@@ -76,7 +75,7 @@ class HttpUpstream:
         if not assembly.finished:
             raise ModelError(f"the stream from {self._url} broke off")
         body = json.loads(without_secrets(json.dumps(assembly.body()), (self._key,)))
-        return self._priced(body, request, monotonic() - began)
+        return metered(body, request, self._price, monotonic() - began)
 
     async def check(self) -> None:
         """One call of one token; raises `ModelError` with what to look at."""
@@ -117,7 +116,7 @@ class HttpUpstream:
         status, text = response.status, raw.decode(errors="replace")
         if status < 300:
             body = _parse(status, without_secrets(text, (self._key,)))
-            return self._priced(body, request, monotonic() - began)
+            return metered(body, request, self._price, monotonic() - began)
         return Completion(
             status=status,
             body=_parse(status, self._clean(text)),
@@ -125,15 +124,6 @@ class HttpUpstream:
             seconds=monotonic() - began,
             retry_after_s=retry_after(response.headers),
         )
-
-    def _priced(
-        self, body: Mapping[str, object], request: Mapping[str, object], seconds: float
-    ) -> Completion:
-        usage = parse_usage(body, request)
-        if usage.estimated:
-            body = {**body, "usage": chat_usage(usage)}
-        usage = replace(usage, dollars=dollars(usage, self._price))
-        return Completion(status=200, body=body, usage=usage, seconds=seconds)
 
     def _clean(self, text: str) -> str:
         return redact(text, (self._key,))

@@ -10,7 +10,6 @@ import asyncio
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from time import monotonic
 from types import ModuleType
 
@@ -19,8 +18,8 @@ from milo.core.errors import ModelError
 from milo.core.ports import Completion, Emit
 from milo.gateway.chunks import Assembly
 from milo.gateway.http_upstream import STREAMED, retry_after
-from milo.gateway.prices import Price, dollars
-from milo.gateway.usage import chat_usage, parse_usage
+from milo.gateway.prices import Price
+from milo.gateway.usage import metered
 from milo.gateway.wire import error_body, error_message, redact, without_secrets
 
 LOCAL_PRICES = "LITELLM_LOCAL_MODEL_COST_MAP"
@@ -67,7 +66,7 @@ class LitellmUpstream:
         except self._errors as error:
             return self._failed(error, monotonic() - began)
         body = json.loads(without_secrets(response.model_dump_json(), (self._key,)))
-        return self._priced(body, request, monotonic() - began)
+        return metered(body, request, self._price, monotonic() - began)
 
     async def stream(
         self, request: Mapping[str, object], scope: str, nth: int, emit: Emit
@@ -89,7 +88,7 @@ class LitellmUpstream:
         if not assembly.finished:
             raise ModelError(f"the stream from {self._name} broke off")
         body = json.loads(without_secrets(json.dumps(assembly.body()), (self._key,)))
-        return self._priced(body, request, monotonic() - began)
+        return metered(body, request, self._price, monotonic() - began)
 
     async def check(self) -> None:
         """One call of one token; raises `ModelError` with what to look at."""
@@ -118,15 +117,6 @@ class LitellmUpstream:
                 litellm, self._errors = await asyncio.to_thread(_load)
                 self._litellm = litellm
             return self._litellm
-
-    def _priced(
-        self, body: Mapping[str, object], request: Mapping[str, object], seconds: float
-    ) -> Completion:
-        usage = parse_usage(body, request)
-        if usage.estimated:
-            body = {**body, "usage": chat_usage(usage)}
-        usage = replace(usage, dollars=dollars(usage, self._price))
-        return Completion(status=200, body=body, usage=usage, seconds=seconds)
 
     def _failed(self, error: Exception, seconds: float) -> Completion:
         status = getattr(error, "status_code", None)

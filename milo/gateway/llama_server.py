@@ -17,14 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import aiohttp
-
 from milo.core.errors import ModelError
+from milo.gateway.server_process import is_healthy, log_end
 
 START_S = 120.0
 STOP_S = 5.0
-HEALTH_S = 5.0
-TAIL_BYTES = 2000
 LEAST_MEMORY_MB = 256
 
 
@@ -104,15 +101,7 @@ class EmbeddedServer:
 
     async def healthy(self) -> bool:
         """Whether the server says that it is ready."""
-        timeout = aiohttp.ClientTimeout(total=HEALTH_S)
-        try:
-            async with (
-                aiohttp.ClientSession(timeout=timeout) as client,
-                client.get(f"{self._address}/health") as response,
-            ):
-                return response.status == 200
-        except (aiohttp.ClientError, OSError, TimeoutError):
-            return False
+        return await is_healthy(self._address)
 
     async def stop(self) -> None:
         """End the child: by closing its input, then by force. Safe to call twice."""
@@ -145,7 +134,8 @@ class EmbeddedServer:
         if not line.startswith("http"):
             await self._child.wait()
             raise ModelError(
-                f"{self.path.name} could not be served (log {self.log_path}): {self._log_end()}"
+                f"{self.path.name} could not be served (log {self.log_path}): "
+                f"{log_end(self.log_path)}"
             )
         return line
 
@@ -153,12 +143,8 @@ class EmbeddedServer:
         """Waits for the health check to pass; a dead child or the caller's time-out ends it."""
         while not await self.healthy():
             if not self.alive:
-                raise ModelError(f"the model's server died at its start: {self._log_end()}")
+                raise ModelError(f"the model's server died at its start: {log_end(self.log_path)}")
             await asyncio.sleep(0.05)
-
-    def _log_end(self) -> str:
-        raw = self.log_path.read_bytes() if self.log_path.exists() else b""
-        return raw[-TAIL_BYTES:].decode(errors="replace").strip() or "(empty log)"
 
 
 def main(argv: list[str]) -> int:

@@ -78,7 +78,7 @@ class ServerProcess:
             await self.stop()
             raise ModelError(
                 f"{self.launch.name} was not ready in {self.launch.start_s:g} s "
-                f"(log {self.launch.log_path}): {self._log_end()}"
+                f"(log {self.launch.log_path}): {log_end(self.launch.log_path)}"
             ) from None
         except BaseException:
             await self.stop()
@@ -86,15 +86,7 @@ class ServerProcess:
 
     async def healthy(self) -> bool:
         """Whether ``/health`` answers 200."""
-        timeout = aiohttp.ClientTimeout(total=HEALTH_S)
-        try:
-            async with (
-                aiohttp.ClientSession(timeout=timeout) as client,
-                client.get(f"{self.launch.address}/health") as response,
-            ):
-                return response.status == 200
-        except (aiohttp.ClientError, OSError, TimeoutError):
-            return False
+        return await is_healthy(self.launch.address)
 
     async def stop(self) -> None:
         """End the whole process group, by force where it takes too long; safe to call twice."""
@@ -117,13 +109,28 @@ class ServerProcess:
             if not self.alive:
                 raise ModelError(
                     f"{self.launch.name} died at its start (log {self.launch.log_path}): "
-                    f"{self._log_end()}"
+                    f"{log_end(self.launch.log_path)}"
                 )
             await asyncio.sleep(POLL_S)
 
-    def _log_end(self) -> str:
-        raw = self.launch.log_path.read_bytes() if self.launch.log_path.exists() else b""
-        return raw[-TAIL_BYTES:].decode(errors="replace").strip() or "(empty log)"
+
+async def is_healthy(address: str) -> bool:
+    """Whether ``GET /health`` of a server answers 200."""
+    timeout = aiohttp.ClientTimeout(total=HEALTH_S)
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=timeout) as client,
+            client.get(f"{address}/health") as response,
+        ):
+            return response.status == 200
+    except (aiohttp.ClientError, OSError, TimeoutError):
+        return False
+
+
+def log_end(path: Path) -> str:
+    """The last words of a server's log."""
+    raw = path.read_bytes() if path.exists() else b""
+    return raw[-TAIL_BYTES:].decode(errors="replace").strip() or "(empty log)"
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:

@@ -13,8 +13,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 from milo.core.attempt import Usage
+from milo.core.ports import Completion
+from milo.gateway.prices import Price, dollars
 from milo.gateway.tokens import count_tokens
 
 JSON = Mapping[str, object]
@@ -59,6 +62,16 @@ def parse_usage(body: JSON, request: JSON) -> Usage:
         calls=1,
         dollars=None,
     )
+
+
+def metered(body: JSON, request: JSON, price: Price | None, seconds: float) -> Completion:
+    """A successful answer with its usage and dollars; a usage that we counted ourselves is put
+    into the body too."""
+    usage = parse_usage(body, request)
+    if usage.estimated:
+        body = {**body, "usage": chat_usage(usage)}
+    usage = replace(usage, dollars=dollars(usage, price))
+    return Completion(status=200, body=body, usage=usage, seconds=seconds)
 
 
 def chat_usage(usage: Usage) -> dict[str, object]:
