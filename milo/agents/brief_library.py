@@ -29,12 +29,12 @@ def library_files(views: Sequence[ParentView], limit: int = LIBRARY_CHARS) -> di
     files: dict[str, str] = {}
     lines = ["candidate | accuracy | tokens | files"]
     left = limit
-    for view in sorted(views, key=lambda v: (-accuracy(v), v.candidate)):
+    for view in sorted(views, key=lambda v: (-v.accuracy, v.candidate)):
         mine = _candidate(view)
         size = sum(map(len, mine.values()))
         fits = size <= left
         place = f"{FOLDER}/{view.candidate}/" if fits else "left out for want of room"
-        lines.append(f"{view.candidate} | {accuracy(view):.3f} | {_tokens(view):.0f} | {place}")
+        lines.append(f"{view.candidate} | {view.accuracy:.3f} | {_tokens(view):.0f} | {place}")
         if fits:
             files |= mine
             left -= size
@@ -44,12 +44,6 @@ def library_files(views: Sequence[ParentView], limit: int = LIBRARY_CHARS) -> di
 def in_library(name: str) -> bool:
     """Whether a file of the brief belongs to the library."""
     return name.startswith(f"{FOLDER}/")
-
-
-def accuracy(view: ParentView) -> float:
-    """Mean reward over the tasks that it is scored on."""
-    scores = list(view.scores.values())
-    return math.fsum(s.reward for s in scores) / max(1, len(scores))
 
 
 def _tokens(view: ParentView) -> float:

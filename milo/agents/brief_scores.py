@@ -26,7 +26,7 @@ def _summary(view: ParentView) -> str:
         return f"{view.candidate}: not scored"
     n = len(scores)
     return (
-        f"{view.candidate}: accuracy {sum(s.reward for s in scores) / n:.3f}, "
+        f"{view.candidate}: accuracy {view.accuracy:.3f}, "
         f"{sum(s.tokens for s in scores) / n:.0f} tokens and "
         f"{sum(s.latency_s for s in scores) / n:.1f} s per attempt, over {n} tasks"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import fsum
 
 from milo.core.attempt import Outcome, Usage
 from milo.core.events import Change, Verdict
@@ -85,6 +86,11 @@ class ParentView:
     harness: Harness
     scores: Mapping[str, TaskScore]
     evidence: tuple[Evidence, ...] = ()
+
+    @property
+    def accuracy(self) -> float:
+        """Mean reward over the search tasks that it is scored on; 0 where there are none."""
+        return fsum(score.reward for score in self.scores.values()) / max(1, len(self.scores))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

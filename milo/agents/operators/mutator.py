@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from milo.agents.brief_library import accuracy
 from milo.agents.operators.catalogue import OPERATORS
 from milo.agents.operators.choice import Candidate, candidates, number_of_edits, pick
 from milo.agents.operators.composition import graft
@@ -103,7 +102,7 @@ class OperatorMutator:
 
 def with_better_parent_first(brief: Brief) -> Brief:
     """A graft starts from the parent that solves more; of equals, from the island's own."""
-    order = sorted(brief.parents, key=lambda view: -accuracy(view))
+    order = sorted(brief.parents, key=lambda view: -view.accuracy)
     return replace(brief, parents=tuple(order))
 
 

@@ -88,12 +88,11 @@ def read_signs(view: ParentView) -> Signs:
         for symptom in set(_symptoms(item, solved)):
             counts[symptom] = counts.get(symptom, 0) + 1
     n = max(1, len(seen))
-    scores = [score.reward for score in view.scores.values()]
     return Signs(
         failing=len(failing),
         passing=len(seen) - len(failing),
         counts=counts,
-        accuracy=sum(scores) / len(scores) if scores else (len(seen) - len(failing)) / n,
+        accuracy=view.accuracy if view.scores else (len(seen) - len(failing)) / n,
         tokens=sum(item.outcome.usage.tokens for item in seen) / n,
         output_tokens=sum(item.outcome.usage.output for item in seen) / n,
         calls=sum(len(item.trace.exchanges) for item in seen) / n,
