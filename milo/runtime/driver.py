@@ -291,7 +291,7 @@ class Driver:
         tested = candidates_to_test(self._population, self._suite, self._plan, seeds)
         known = [attempt_s(self._population, candidate) for candidate in tested]
         seconds = [s for s in known if s is not None]
-        return sum(seconds) / len(seconds) if len(seconds) == len(tested) > 1 else None
+        return sum(seconds) / len(seconds) if len(seconds) == len(tested) else None
 
     # --- the end ---------------------------------------------------------------------------------
 
