@@ -1,7 +1,9 @@
 """All operators. General harness engineering for any task that is done in a folder of files.
 
-Weights are expected effects, relative to each other, as measured with a small model on invented
-tasks; the choice multiplies them by how much of a parent's failure evidence each one addresses.
+Weights are expected effects, relative to each other. The heavy ones (python, files, functions,
+greedy) follow what they brought a small model alone and together on other instances of the built-in
+families; the rest are judgement. The choice multiplies them by how much of a parent's failure
+evidence each one addresses.
 """
 
 from __future__ import annotations
