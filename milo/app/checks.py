@@ -14,6 +14,7 @@ from milo.agents.pool import MODEL_DRIVEN, OFFLINE, is_described
 from milo.app.convert import flat, nearest
 from milo.core.errors import ConfigError
 from milo.core.plan import RunPlan
+from milo.core.redaction import secrets_in_address
 
 
 class Rule(NamedTuple):
@@ -98,6 +99,12 @@ def check(plan: RunPlan) -> None:
         raise ConfigError("mutators", "at least one mutator", "an empty list")
     for name in plan.agents.mutators:
         _check_mutator(name, plan)
+    if secrets_in_address(plan.model.base_url):
+        raise ConfigError(  # without the value: what is refused is not shown either
+            "model.base_url",
+            "an address without password or key (keys are read from the environment)",
+            "one that holds a secret",
+        )
     if plan.agents.orchestrator == "agent" and not plan.agents.model:
         raise ConfigError(
             "orchestrator=agent", "a model that it thinks with (mutators.model=NAME)", "none"

@@ -34,6 +34,7 @@ from milo.core.attempt import Usage
 from milo.core.errors import ConfigError
 from milo.core.plan import RunPlan
 from milo.core.ports import Caps, Mutator, Orchestrator, Upstream
+from milo.core.redaction import SHORTEST, secrets_of
 from milo.core.task import Suite
 from milo.gateway.http_upstream import HttpUpstream
 from milo.gateway.line import Line
@@ -67,6 +68,12 @@ class SystemClock:
 def provider_secrets() -> Mapping[str, str]:
     """The providers' keys that this process's environment holds, by name; never recorded."""
     return {name: os.environ[name] for name in provider_keys(os.environ)}
+
+
+def all_secrets() -> tuple[str, ...]:
+    """Everything secret that this process's environment holds: it may stand in no record."""
+    found = {*provider_secrets().values(), *secrets_of(os.environ).values()}
+    return tuple(sorted(secret for secret in found if len(secret) >= SHORTEST))
 
 
 def weights_cache() -> Path:
@@ -151,7 +158,7 @@ class AppParts:
                 extra=SAMPLING_OF_LLAMA if local else frozenset(),
             ),
             rng=np.random.default_rng(self.plan.seed),
-            secrets=tuple(provider_secrets().values()),
+            secrets=all_secrets(),
             price=target_price(self.plan, self.prices),
             pace=None if local or self.plan.replay else Pace(time.monotonic),
         )
@@ -219,7 +226,7 @@ class AppParts:
             upstream=upstream,
             pins=Pins(model=name),
             rng=np.random.default_rng(self.plan.seed),
-            secrets=tuple(provider_secrets().values()),
+            secrets=all_secrets(),
             price=self.prices.price(name),
         )
 
@@ -239,6 +246,10 @@ class AppParts:
     def replay(self) -> ReplaySource | None:
         """The recording that is replayed, if any."""
         return _recording(Path(self.plan.replay)) if self.plan.replay else None
+
+    def secrets(self) -> tuple[str, ...]:
+        """What may stand in no record."""
+        return all_secrets()
 
     def now(self) -> float:
         """Seconds since the epoch."""

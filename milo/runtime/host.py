@@ -8,6 +8,7 @@ from milo.core.attempt import AttemptKey
 from milo.core.errors import ReplayMiss
 from milo.core.harness import Harness
 from milo.core.ports import AttemptJob, AttemptResult, Exit
+from milo.core.redaction import redactor
 from milo.core.task import Task
 from milo.core.tree import FileTree
 from milo.runtime.parts import HostParts, Parts, Replay
@@ -30,6 +31,7 @@ class Host:
         self._parts = parts
         self._replay: Replay | None = parts.replay()
         self._opened: HostParts | None = None
+        self._redactor = redactor(parts.secrets())
 
     async def start(self) -> HostInfo:
         """Open sandbox, gateway and model; raises `MiloError` where they can't be had."""
@@ -45,7 +47,8 @@ class Host:
 
     async def run(self, key: AttemptKey, harness: Harness, task: Task) -> AttemptResult:
         """One attempt; in a replay its timings are the recorded ones."""
-        result = await self._own().runner.run(AttemptJob(key=key, harness=harness, task=task))
+        job = AttemptJob(key=key, harness=harness, task=task)
+        result = self._redactor.value(await self._own().runner.run(job))
         if self._replay is None or result.outcome.status.is_infrastructure:
             return result
         recorded = self._replay.outcome(key)
@@ -55,11 +58,11 @@ class Host:
 
     async def smoke(self, harness: Harness) -> str:
         """ "" or the error of the smoke test."""
-        return await self._own().runner.smoke(harness)
+        return self._redactor.text(await self._own().runner.smoke(harness))
 
     async def shell(self, tree: FileTree, command: str, timeout_s: float) -> tuple[Exit, FileTree]:
         """A command in a copy of a tree."""
-        return await self._own().shell(tree, command, timeout_s)
+        return self._redactor.value(await self._own().shell(tree, command, timeout_s))
 
     async def close(self) -> None:
         """End servers and sandboxes."""

@@ -1,7 +1,7 @@
 """The recorder: the one owner of the run directory, the ledger and the event bus.
 
-Everything that must survive goes through it; the bus is the tail of the journal, so whoever
-follows it sees exactly what a later resume will see.
+Everything that must survive goes through it, without secrets; the bus is the tail of the journal,
+so whoever follows it sees exactly what a later resume will see.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from milo.core.attempt import AttemptKey, Outcome, Usage
-from milo.core.budget import Ledger, Spend
+from milo.core.budget import Spend
 from milo.core.events import (
     CandidateJudged,
     CandidateProposed,
@@ -27,8 +27,11 @@ from milo.core.harness import Harness
 from milo.core.moves import Graft, Move
 from milo.core.population import Population
 from milo.core.ports import AttemptResult
+from milo.core.rates import Rates
+from milo.core.redaction import redactor
 from milo.core.task import Suite
 from milo.runtime.parts import Parts, Records
+from milo.runtime.treasury import Treasury
 
 
 class Recorder:
@@ -38,19 +41,12 @@ class Recorder:
         self._records: Records = parts.open_records()
         self._suite: Suite = parts.suite()
         self._model = model
+        self._redactor = redactor(parts.secrets())
         self._journal: list[Record] = list(self._records.records())
         self._population = Population.of(self._journal)
         self._news = asyncio.Event()
-        self._ledger = Ledger(parts.plan.budget)
-        self._charge_the_past()
-
-    def _charge_the_past(self) -> None:
-        attempts, usage = self._records.spent_by_attempts()
-        self._ledger.settle("", "target", Spend.of(usage, attempts=attempts))
-        for node in self._population.lineage:
-            self._ledger.settle("", "mutator", Spend.of(node.usage))
-        for consulted in self._population.consultations:
-            self._ledger.settle("", "orchestrator", Spend.of(consulted.usage))
+        self._treasury = Treasury(parts.plan.budget, self._records, self._population, _rates(parts))
+        self._ledger = self._treasury.ledger
 
     async def set_model(self, model: str) -> None:
         """The pinned model's name, as attempt keys carry it; known once a host is up."""
@@ -64,7 +60,7 @@ class Recorder:
         """Append to the journal, fold, and wake whoever watches."""
         if not events:
             return
-        for record in self._records.append(shard, epoch, events):
+        for record in self._records.append(shard, epoch, self._redactor.value(tuple(events))):
             self._journal.append(record)
             self._population.apply(record.event)
             self._charge(record.event)
@@ -73,9 +69,12 @@ class Recorder:
 
     def _charge(self, event: Event) -> None:
         if isinstance(event, CandidateProposed):
-            self._ledger.settle("", "mutator", Spend.of(event.usage))
+            own = f"mutator/{event.candidate}", f"mutator/{event.island}/{event.round}"
+            self._treasury.absorb("mutator", own, event.usage)
         elif isinstance(event, Consulted):
-            self._ledger.settle("", "orchestrator", Spend.of(event.usage))
+            told = event.consultation
+            scope = consultation_scope(told.island, told.round)
+            self._treasury.absorb("orchestrator", (scope,), event.usage)
 
     async def watch(self, after_seq: int, timeout_s: float) -> Sequence[Record]:
         """Records after a sequence number; unblocked by the next append or by the time-out."""
@@ -128,19 +127,33 @@ class Recorder:
         """Valid outcomes on record."""
         return self._records.lookup(keys)
 
+    async def durations(self) -> Mapping[str, tuple[int, float]]:
+        """By task: how many attempts the lineage holds, and their mean seconds."""
+        sums: dict[str, tuple[int, float]] = {}
+        for node in self._population.lineage:
+            for evaluation in node.scores.values():
+                for task, score in evaluation.items():
+                    n, total = sums.get(task, (0, 0.0))
+                    sums[task] = (n + score.n, total + score.n * score.latency_s)
+        return {task: (n, total / n) for task, (n, total) in sums.items() if n}
+
     async def record(self, results: Sequence[AttemptResult], reservations: Sequence[str]) -> None:
         """Traces first, then the outcomes that name them, then the ledger."""
-        outcomes = [stored_outcome(self._records, result) for result in results]
+        clean = self._redactor.value(tuple(results))
+        outcomes = [stored_outcome(self._records, result) for result in clean]
         self._records.append_attempts(outcomes)
         for outcome, reservation in zip(outcomes, reservations, strict=True):
-            self._ledger.draw(reservation, "target", Spend.of(outcome.usage, attempts=1))
+            self._ledger.settle("", "target", Spend(attempts=1))
+            self._ledger.shrink(reservation, Spend.of(outcome.usage, attempts=1))
+            self._treasury.absorb("target", (str(outcome.key),), outcome.usage)
 
     async def put_harness(
         self, candidate: str, harness: Harness, parents: Sequence[str], message: str
     ) -> None:
         """Commit a candidate; one that a killed writer left without a record is replaced."""
         unrecorded = candidate not in self._population.lineage
-        self._records.put_harness(candidate, harness, parents, message, replace=unrecorded)
+        said = self._redactor.text(message)
+        self._records.put_harness(candidate, harness, parents, said, replace=unrecorded)
 
     async def get_harness(self, candidate: str) -> Harness:
         """A candidate's harness."""
@@ -191,7 +204,8 @@ class Recorder:
 
     async def put_session(self, scope: str, exchanges: Sequence[Exchange]) -> None:
         """Keep a session's model calls."""
-        self._records.put_session(scope, Trace(exchanges=tuple(exchanges)))
+        trace = Trace(exchanges=self._redactor.value(tuple(exchanges)))
+        self._records.put_session(scope, trace)
 
     async def reserve(self, name: str, amount: Spend) -> None:
         """Promise; raises `BudgetExceeded`."""
@@ -200,6 +214,22 @@ class Recorder:
     async def settle(self, name: str, role: str, usage: Usage) -> None:
         """Close a promise."""
         self._ledger.settle(name, role, Spend.of(usage))
+
+    async def reserve_call(self, call: str, role: str, scope: str, amount: Spend) -> None:
+        """Promise what a model call may cost, once there is money and a turn for it."""
+        await self._treasury.reserve_call(call, role, scope, amount)
+
+    async def settle_call(self, call: str, amount: Spend) -> None:
+        """What a model call cost."""
+        await self._treasury.settle_call(call, amount)
+
+    async def forsake(self, scope: str) -> None:
+        """Whoever made the calls of a scope is gone."""
+        self._treasury.forsake(scope)
+
+    async def refused(self) -> str:
+        """The limit that refused a model call; "" where none did."""
+        return self._treasury.refused
 
     async def spend(self) -> Mapping[str, Spend]:
         """Spent so far, by role."""
@@ -212,6 +242,19 @@ class Recorder:
     async def close(self) -> None:
         """Flush and release the run directory."""
         self._records.close()
+
+
+def consultation_scope(island: str, round_: int) -> str:
+    """Under which the orchestrator's calls of one consultation are recorded."""
+    return f"orchestrator/{island}/{round_}"
+
+
+def _rates(parts: Parts) -> Rates:
+    """The declared limits of the target's provider; a replay asks no provider."""
+    model = parts.plan.model
+    if parts.plan.replay:
+        return Rates()
+    return Rates(requests=model.requests_per_minute, tokens=model.tokens_per_minute)
 
 
 def stored_outcome(records: Records, result: AttemptResult) -> Outcome:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from milo.core.attempt import AttemptKey, Outcome, Usage
+from milo.core.calls import Purse
 from milo.core.errors import ModelError
 from milo.core.evidence import Exchange
 from milo.core.moves import Consultation, Move
@@ -54,6 +55,11 @@ class FakeParts:
     host_parts: Any
     recording: Any = None
     clock: ManualClock = field(default_factory=ManualClock)
+    the_secrets: tuple[str, ...] = ()
+
+    def funded(self, purse: Purse) -> FakeParts:
+        """The same: these fakes call no model."""
+        return self
 
     def suite(self) -> Suite:
         """The suite."""
@@ -91,6 +97,10 @@ class FakeParts:
     def replay(self) -> Any:
         """The recording, if any."""
         return self.recording
+
+    def secrets(self) -> tuple[str, ...]:
+        """What may stand in no record."""
+        return self.the_secrets
 
     def now(self) -> float:
         """The manual clock."""

@@ -433,8 +433,8 @@ def test_the_wheel_is_told_to_carry_the_conf_folder() -> None:
 
 KEYS = """
 budget budget.attempts budget.dollars budget.hours budget.rounds budget.tokens
-cluster cluster.address cluster.attempt_retries cluster.image cluster.images_gb cluster.sandbox
-cluster.slots
+cluster cluster.address cluster.attempt_retries cluster.image cluster.images_gb cluster.resource
+cluster.sandbox cluster.slots
 model model.base_url model.context model.max_calls model.max_output_tokens model.max_tokens
 model.name model.parallel model.path model.prices model.temperature model.threads
 mutators mutators.model mutators.pool
@@ -452,3 +452,11 @@ suite suite.families suite.k suite.name suite.network suite.path suite.search su
 suite.test suite.validation
 tracking tracking.group tracking.project tracking.tensorboard tracking.wandb
 """
+
+
+def test_an_address_that_holds_a_secret_is_refused_without_showing_it():
+    for address in ("http://me:canary-secret@host/v1", "http://host/v1?api_key=canary-secret"):
+        refused = refusal("model=openai/m", f"model.base_url={address}")
+        assert refused.thing == "model.base_url"
+        assert "canary" not in str(refused)
+    assert plan("model=openai/m", "model.base_url=http://host:8000/v1").model.base_url
