@@ -12,7 +12,6 @@ from typing import Protocol
 
 from milo.core.attempt import AttemptKey, Outcome, Usage
 from milo.core.budget import Spend
-from milo.core.calls import CallBook, CallEntry, Purse
 from milo.core.errors import ClusterError
 from milo.core.events import Event, Record
 from milo.core.evidence import Exchange, ParentView, Trace
@@ -69,14 +68,6 @@ class Records(Protocol):
 
     def spent_by_attempts(self) -> tuple[int, Usage]:
         """How many attempts are on record, and their usage."""
-        ...
-
-    def calls(self) -> CallBook | None:
-        """The ledger of model calls; None in a run that has none yet."""
-        ...
-
-    def append_calls(self, entries: Sequence[CallEntry]) -> CallBook:
-        """Record what became of model calls; the book with it."""
         ...
 
     def put_trace(self, trace: Trace) -> str:
@@ -167,10 +158,6 @@ class Parts(Protocol):
     @property
     def plan(self) -> RunPlan:
         """The run's plan."""
-        ...
-
-    def funded(self, purse: Purse) -> Parts:
-        """The same factories, whose model calls are paid from this purse."""
         ...
 
     def suite(self) -> Suite:
@@ -313,10 +300,6 @@ class RecorderPort(Protocol):
         """Valid outcomes on record."""
         ...
 
-    async def durations(self) -> Mapping[str, tuple[int, float]]:
-        """By task: how many attempts are on record, and their mean seconds."""
-        ...
-
     async def record(self, results: Sequence[AttemptResult], reservations: Sequence[str]) -> None:
         """Store traces and outcomes and draw them from the ledger."""
         ...
@@ -347,22 +330,6 @@ class RecorderPort(Protocol):
 
     async def settle(self, name: str, role: str, usage: Usage) -> None:
         """Close a promise with what was spent beside the attempts already drawn."""
-        ...
-
-    async def reserve_call(self, call: str, role: str, scope: str, amount: Spend) -> None:
-        """As `core.calls.Purse` says."""
-        ...
-
-    async def settle_call(self, call: str, amount: Spend) -> None:
-        """As `core.calls.Purse` says."""
-        ...
-
-    async def forsake(self, scope: str) -> None:
-        """Whoever made the model calls of a scope is gone: those in flight stay unsettled."""
-        ...
-
-    async def refused(self) -> str:
-        """The limit that refused a model call; "" where none did."""
         ...
 
     async def spend(self) -> Mapping[str, Spend]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from milo.core.attempt import AttemptKey, Outcome, Usage
-from milo.core.calls import Purse
 from milo.core.errors import ModelError
 from milo.core.evidence import Exchange
 from milo.core.moves import Consultation, Move
@@ -56,10 +55,6 @@ class FakeParts:
     recording: Any = None
     clock: ManualClock = field(default_factory=ManualClock)
     the_secrets: tuple[str, ...] = ()
-
-    def funded(self, purse: Purse) -> FakeParts:
-        """The same: these fakes call no model."""
-        return self
 
     def suite(self) -> Suite:
         """The suite."""
