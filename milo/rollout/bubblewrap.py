@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ from milo.rollout.folder import Folder
 from milo.rollout.forward import Relay, reachable_by_all
 from milo.rollout.netdoor import NetDoor
 from milo.rollout.process import Child
-from milo.rollout.scratch import TreeShelf, owner_label, reap_folders
+from milo.rollout.scratch import TreeShelf, is_left, reap_folders
 from milo.rollout.status import StatusPipe
 from milo.rollout.system import Python, etc_arguments, etc_tree, system_arguments
 from milo.rollout.watch import until_end
@@ -109,12 +110,14 @@ class BubblewrapSandbox:
 
 def end_orphans(root: Path, owner: str) -> int:
     """Kill sandboxes of the owner whose starter was killed before it could bind them to itself."""
-    mark = f"{root}/milo-{owner_label(owner)}.".encode()
+    mark = re.compile(re.escape(f"{root}/".encode()) + rb"(milo-[^/\0]+)")
     ended = 0
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             command = (folder / "cmdline").read_bytes()
-            if command.partition(b"\0")[0].endswith(b"bwrap") and mark in command:
+            folders = {name.decode(errors="replace") for name in mark.findall(command)}
+            is_sandbox = command.partition(b"\0")[0].endswith(b"bwrap")
+            if is_sandbox and any(is_left(name, owner) for name in folders):
                 os.kill(int(folder.name), signal.SIGKILL)
                 ended += 1
     return ended

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from milo.core.task import Limits
-from milo.rollout.scratch import is_of_owner, owner_label
+from milo.rollout.scratch import is_left, owner_label
 
 CONTROLLERS = ("memory", "pids")
 REMOVE_TRIES = 50
@@ -81,11 +81,11 @@ class CgroupHost:
         return Cgroup(folders=folders)
 
     def reap(self, owner: str) -> int:
-        """Kill and remove an owner's groups, wherever below the hierarchies; how many."""
+        """Kill and remove what an owner left, wherever below the hierarchies; how many."""
         found = 0
         for root in {_mount_of(parent) for parent in self._parents.values()}:
             for folder, names, _ in os.walk(root):
-                for name in [name for name in names if is_of_owner(name, owner)]:
+                for name in [name for name in names if is_left(name, owner)]:
                     _kill_all(Path(folder) / name)
                     _remove(Path(folder) / name)
                     found += 1

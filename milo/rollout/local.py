@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -57,10 +58,10 @@ def probe(root: Path, hidden: tuple[Path, ...]) -> BubblewrapHost | str:
     if not hasattr(os, "pidfd_open"):
         return "this Python has no pidfd_open"
     python, reason = find_python(), ""
-    lowered = lowering_prefix()
+    lowered, reset = lowering_prefix(), resetting_prefix()
     for start in dict.fromkeys((lowered, ())):
         for extra in (("--disable-userns",), ()):
-            prefix = (*start, found, *extra)
+            prefix = (*reset, *start, found, *extra)
             reason = _try(prefix, python, hidden)
             if not reason:
                 return _host(prefix, python, hidden, root, NOBODY if start else None)
@@ -70,9 +71,14 @@ def probe(root: Path, hidden: tuple[Path, ...]) -> BubblewrapHost | str:
 def plain_host(root: Path, reason: str) -> PlainHost:
     """How the plain sandbox starts commands here."""
     python = find_python()
-    prefix = lowering_prefix() if python.prefix is None else ()
-    uid = NOBODY if prefix else None
-    return PlainHost(prefix=prefix, python=python, uid=uid, root=root, reason=reason)
+    lowered = lowering_prefix() if python.prefix is None else ()
+    return PlainHost(
+        prefix=(*resetting_prefix(), *lowered),
+        python=python,
+        uid=NOBODY if lowered else None,
+        root=root,
+        reason=reason,
+    )
 
 
 def lowering_prefix() -> tuple[str, ...]:
@@ -82,6 +88,26 @@ def lowering_prefix() -> tuple[str, ...]:
         return ()
     user = str(NOBODY)
     return (setpriv, "--reuid", user, "--regid", user, "--clear-groups", "--no-new-privs")
+
+
+def resetting_prefix() -> tuple[str, ...]:
+    """What gives a command the default handlers of signals that we were started to ignore.
+
+    Shells start background jobs so, and `nohup`; a command would inherit it, and could not be
+    interrupted. Empty where nothing is ignored, or where `env` can't reset it.
+    """
+    ours = (signal.SIGPIPE, signal.SIGXFSZ)  # ignored by Python, which resets them for children
+    ignored = [
+        number.name.removeprefix("SIG")
+        for number in signal.Signals
+        if number not in ours and signal.getsignal(number) is signal.SIG_IGN
+    ]
+    env = shutil.which("env", path=TOOL_PATH)
+    if not ignored or env is None:
+        return ()
+    prefix = (env, f"--default-signal={','.join(ignored)}")
+    done = subprocess.run([*prefix, "true"], capture_output=True, check=False)
+    return prefix if done.returncode == 0 else ()
 
 
 def _host(

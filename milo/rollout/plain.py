@@ -21,7 +21,7 @@ from milo.rollout.commands import LOGS, PLACES, TESTS, WORKSPACE, absolute_argv,
 from milo.rollout.folder import Folder
 from milo.rollout.forward import Relay
 from milo.rollout.process import Child
-from milo.rollout.scratch import is_of_owner, reap_folders, remove_folder
+from milo.rollout.scratch import is_left, reap_folders, remove_folder
 from milo.rollout.system import Python
 from milo.rollout.watch import until_end
 
@@ -210,15 +210,13 @@ class PlainEnvironment:
 
 
 def kill_marked(owner: str, mark: str) -> int:
-    """SIGKILL every process of this host that carries the mark, or any mark of the owner.
+    """SIGKILL every process of this host that carries the mark, or one that the owner left.
 
     Sweeps until a sweep finds none, since a process may fork while it is looked at.
     """
     killed = 0
     for _ in range(SWEEPS):
-        found = [
-            pid for pid, m in _marked().items() if (m == mark if mark else is_of_owner(m, owner))
-        ]
+        found = [pid for pid, m in _marked().items() if (m == mark if mark else is_left(m, owner))]
         if not found:
             return killed
         for pid in found:

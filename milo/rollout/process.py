@@ -11,7 +11,7 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from milo.rollout.capture import Capture
 
@@ -98,10 +98,21 @@ class Stream:
             self.close()
 
 
+@contextlib.contextmanager
+def nothing_blocked() -> Iterator[None]:
+    """Blocks no signal in this thread meanwhile: a child is started with its starter's mask."""
+    before = signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class Child:
     """A started child with its input closed and its output drained. One owner.
 
-    `argv[0]` is looked up by the caller; raises `OSError` where it can't be started.
+    `argv[0]` is looked up by the caller; raises `OSError` where it can't be started. No signal is
+    blocked in it, whatever whoever started us blocked.
     """
 
     def __init__(
@@ -113,17 +124,18 @@ class Child:
         cwd: str = "/",
         pass_fds: tuple[int, ...] = (),
     ) -> None:
-        self._popen = subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            env=dict(env),
-            cwd=cwd,
-            pass_fds=pass_fds,
-            start_new_session=True,
-        )
+        with nothing_blocked():
+            self._popen = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                env=dict(env),
+                cwd=cwd,
+                pass_fds=pass_fds,
+                start_new_session=True,
+            )
         self.pid = self._popen.pid
         self._watch = PidWatch(self.pid)
         self._out = self._stream(self._popen.stdout, output_bytes)

@@ -1,7 +1,7 @@
 """Scratch folders on the host: where they lie, whose they are, and how they are removed.
 
-Every folder is named ``milo-<owner label>.<random>``, so that what a dead owner left can be
-found by name and nobody else's is touched.
+Every folder is named ``milo-<owner label>.<maker>.<random>``, so that what a dead process of an
+owner left can be found by name, and nobody else's is touched.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ import tempfile
 from pathlib import Path
 
 from milo.core.tree import FileTree
+from milo.rollout.maker import is_abandoned, this_maker
 
 MEMORY_FOLDER = Path("/dev/shm")
 MIN_FREE_BYTES = 256 * 1024 * 1024
-LABEL_CHARS = 60
+LABEL_CHARS = 20
+"""Names stand in paths of sockets, which the system limits to some hundred bytes."""
 
 
 def scratch_root(memory: Path = MEMORY_FOLDER, min_free: int = MIN_FREE_BYTES) -> Path:
@@ -40,12 +42,19 @@ def owner_label(owner: str) -> str:
 
 def is_of_owner(name: str, owner: str) -> bool:
     """Whether a folder, control group or mark of this name belongs to the owner."""
-    return name.rpartition(".")[0] == f"milo-{owner_label(owner)}"
+    return name.partition(".")[0] == f"milo-{owner_label(owner)}"
+
+
+def is_left(name: str, owner: str) -> bool:
+    """Whether it belongs to the owner and whoever made it is dead, or asks to be rid of it."""
+    _, _, rest = name.partition(".")
+    return is_of_owner(name, owner) and is_abandoned(rest.rpartition(".")[0])
 
 
 def make_folder(root: Path, owner: str, *, shared: bool) -> Path:
     """A new folder of the owner's; `shared` lets other users pass through, never list it."""
-    folder = Path(tempfile.mkdtemp(prefix=f"milo-{owner_label(owner)}.", dir=root))
+    prefix = f"milo-{owner_label(owner)}.{this_maker()}."
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=root))
     if shared:
         folder.chmod(0o711)
     return folder
@@ -64,9 +73,9 @@ def remove_folder(folder: Path) -> None:
 
 
 def reap_folders(root: Path, owner: str) -> int:
-    """Remove the folders that an owner left below `root`; how many there were."""
+    """Remove the folders that dead processes of an owner left below `root`; how many there were."""
     with os.scandir(root) as entries:
-        names = [e.name for e in entries if is_of_owner(e.name, owner)]
+        names = [e.name for e in entries if is_left(e.name, owner)]
     for name in names:
         remove_folder(root / name)
     return len(names)

@@ -81,3 +81,47 @@ async def test_nothing_runs_on_after_its_host_is_killed_and_the_rest_is_reaped(
     assert await sandbox.reap("killed") >= 1
     assert await sandbox.reap("killed") == 0
     assert list(tmp_path.iterdir()) == []
+
+
+BACKGROUND = """
+import asyncio, sys
+from pathlib import Path
+from milo.core.ports import Command, EnvironmentSpec
+from milo.core.task import Limits
+from milo.core.tree import FileTree
+from milo.rollout.local import choose
+
+async def main():
+    sandbox = choose(sys.argv[1], root=Path(sys.argv[2]))
+    spec = EnvironmentSpec(workspace=FileTree(), mounts={}, limits=Limits(), owner="background")
+    environment = await sandbox.open(spec)
+    command = Command(argv=("grep", "-E", "SigBlk|SigIgn", "/proc/self/status"), timeout_s=60)
+    print((await environment.run(command)).stdout)
+    await environment.close()
+
+asyncio.run(main())
+"""
+AS_A_JOB = """
+import os, signal, sys
+for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+os.execv(sys.executable, [sys.executable, "-c", *sys.argv[1:]])
+"""
+
+
+@pytest.mark.parametrize("kind", ["bubblewrap", "plain"])
+async def test_a_command_of_a_background_job_neither_ignores_nor_blocks_signals(
+    kind: str, tmp_path: Path
+) -> None:
+    """Shells start background jobs with SIGINT ignored; a harness's own time limits may use it."""
+    let_others_pass(tmp_path)
+    if kind == "bubblewrap":
+        bubblewrap_host(tmp_path)
+    words = (sys.executable, "-c", AS_A_JOB, BACKGROUND, kind, str(tmp_path))
+    host = await asyncio.create_subprocess_exec(*words, stdout=asyncio.subprocess.PIPE)
+    said = (await host.communicate())[0].decode()
+    masks = {line.split(":")[0]: int(line.split()[1], 16) for line in said.splitlines() if line}
+    ours = sum(1 << (n - 1) for n in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM))
+    assert set(masks) == {"SigBlk", "SigIgn"}
+    assert not (masks["SigBlk"] | masks["SigIgn"]) & ours
