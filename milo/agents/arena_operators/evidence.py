@@ -1,17 +1,12 @@
-"""What the attempts of a parent say: when an optimizer stopped getting better, and how far it came.
-
-Optimizers print a line ``SECONDS VALUE`` for each new best.
-"""
+"""What the attempts of a parent say: when an optimizer stopped getting better, and how far it came."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from milo.core.evidence import Evidence
-
-LINE = re.compile(r"^(\d+(?:\.\d+)?) (-?\d\S*)$", re.MULTILINE)
+from milo.core.objective import steps_in
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,7 +35,7 @@ def course_of(evidence: Sequence[Evidence]) -> Course:
         return Course(reward=0.0, idle=0.5, failed=0.0, attempts=0)
     idle, rewards, failed = [], [], 0
     for one in evidence:
-        times = [float(at) for at, _ in LINE.findall(one.trace.stdout)]
+        times = [step.seconds for step in steps_in(one.trace.stdout)]
         total = max(one.outcome.timings.agent_s, times[-1] if times else 0.0, 1e-9)
         idle.append(1 - times[-1] / total if times else 1.0)
         failed += not times

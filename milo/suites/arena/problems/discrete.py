@@ -6,6 +6,7 @@ Sources: the arena's verifiers.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -75,11 +76,16 @@ def basis_fast(basis: Array) -> float:
 def basis_direct(basis: Array) -> float:
     """The same from the set of differences."""
     whole = [int(one) for one in basis]
+    return _score(len(whole), covered(whole))
+
+
+def covered(whole: Sequence[int]) -> int:
+    """The largest v such that every 1..v is a difference; `whole` ascends."""
     differences = {b - a for i, a in enumerate(whole) for b in whole[i + 1 :]}
     v = 0
     while v + 1 in differences:
         v += 1
-    return _score(len(whole), v)
+    return v
 
 
 def _score(n: int, v: int) -> float:

@@ -193,11 +193,16 @@ def convex_fast(points: Array) -> float:
 def convex_direct(points: Array) -> float:
     """The same in exact arithmetic; the hull's area by walking around it."""
     exact = _exact(points)
-    hull = _wrapped(exact)
-    doubled = sum(_cross(hull[0], a, b) for a, b in itertools.pairwise(hull))
+    return float(_smallest_doubled(exact) / hull_doubled(exact))
+
+
+def hull_doubled(points: Sequence[Exact]) -> Fraction:
+    """Twice the area of the convex hull, which must not be zero."""
+    hull = _wrapped(points)
+    doubled = sum((_cross(hull[0], a, b) for a, b in itertools.pairwise(hull)), Fraction(0))
     if doubled == 0:
         raise Rejected("all points lie on one line")
-    return float(_smallest_doubled(exact) / doubled)
+    return doubled
 
 
 def hull_order(points: Array) -> list[int]:

@@ -32,7 +32,11 @@ def judge(expected: dict[str, object], text: str) -> tuple[float, str, str]:
         return 0.0, f"rejected: {error}", ""
     gain, wanted = problem.gain(found.value, start), problem.gain(target, start)
     reward = min(1.0, max(0.0, gain / wanted))
-    words = f"value {found.value!r}, from {start!r}: a gain of {gain:.3e} of {wanted:.3e}"
+    # The first line is for programs: milo.core.objective reads it.
+    words = (
+        f"objective {problem.name} {found.value!r} {start!r} {target!r}\n"
+        f"value {found.value!r}, from {start!r}: a gain of {gain:.3e} of {wanted:.3e}"
+    )
     return reward, words, packed(problem.name, found.value, found.construction)
 
 
