@@ -160,7 +160,7 @@ def drive(parts: AppParts, seeds: Sequence[Seed], words: str) -> int:
         view.message(f"tracking is off: {tracker.fault}")
     follower = Follower(tracker)
     show = Showing(view, follower, plan.budget, past)
-    stage = RayStage(parts)
+    stage = RayStage(parts, [seed.harness for seed in seeds])
     driver = Driver(parts, stage, seeds, Watcher(on_records=show.records, on_load=show.load))
     try:
         ending = asyncio.run(_run(driver, view, parts.path))

@@ -13,7 +13,9 @@ from milo.core.errors import HarnessError
 from milo.core.tree import FileTree
 
 MANIFEST_NAME = "harness.toml"
-KNOWN_KEYS = frozenset({"name", "entry", "setup", "smoke", "editable", "runtime", "description"})
+KNOWN_KEYS = frozenset(
+    {"name", "entry", "setup", "smoke", "editable", "runtime", "description", "gpus"}
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,7 +23,8 @@ class Manifest:
     """The parsed `harness.toml`.
 
     `entry`, `setup` and `smoke` are argument vectors; an argument that names a file of the
-    harness is made absolute when it is run, since the working directory is the workspace.
+    harness is made absolute when it is run, since the working directory is the workspace. `gpus`
+    are what an attempt wants of its container host.
     """
 
     name: str
@@ -31,6 +34,7 @@ class Manifest:
     editable: tuple[str, ...] = ("**",)
     runtime: str = "python3"
     description: str = ""
+    gpus: int = 0
 
     @classmethod
     def parse(cls, text: str, source: str) -> Manifest:
@@ -55,6 +59,7 @@ class Manifest:
             editable=_globs(raw, source),
             runtime=_string(raw, "runtime", source) or "python3",
             description=_string(raw, "description", source),
+            gpus=_count(raw, "gpus", source),
         )
 
 
@@ -139,6 +144,13 @@ def _string(raw: dict[str, object], key: str, source: str, *, required: bool = F
     value = raw.get(key, "")
     if not isinstance(value, str) or (required and not value.strip()):
         raise HarnessError(f"{source} key {key!r}", "a non-empty string", repr(raw.get(key)))
+    return value
+
+
+def _count(raw: dict[str, object], key: str, source: str) -> int:
+    value = raw.get(key, 0)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise HarnessError(f"{source} key {key!r}", "a whole number of at least 0", repr(value))
     return value
 
 

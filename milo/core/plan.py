@@ -197,6 +197,9 @@ class ClusterPlan:
     """``bubblewrap``, ``plain`` (weaker), or ``auto``: the stronger of the two that works here;
     ``docker`` for containers on each host's engine, which tasks with images need."""
     image: str = "python:3.11-slim"
+    resource: str = ""
+    """A custom Ray resource that marks container hosts: only nodes that offer it get one, with as
+    many slots as they have of it, at most `slots`; empty for every node with a CPU."""
     """``docker`` only: the image for tasks that bring none; it must hold python3 and a shell."""
     images_gb: float = 40.0
     """``docker`` only: what images of tasks may take on each host's disk."""

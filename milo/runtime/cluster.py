@@ -1,17 +1,16 @@
-"""The Ray cluster: started quietly on this machine or joined, and checked before it is used."""
+"""The Ray cluster: started quietly on this machine, or joined."""
 
 from __future__ import annotations
 
 import socket
-from dataclasses import dataclass
 from typing import Any
 
 import ray
 
 from milo.core.errors import ClusterError
 from milo.core.plan import ClusterPlan
+from milo.runtime.placement import Node
 
-HOST_CPUS = 0.1
 REACH_S = 5.0
 OBJECT_STORE_BYTES = 128 * 1024 * 1024
 SYSTEM = {
@@ -21,19 +20,6 @@ SYSTEM = {
     "health_check_failure_threshold": 5,
     "health_check_timeout_ms": 3000,
 }
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Node:
-    """A living node of the cluster."""
-
-    node_id: str
-    address: str
-
-    @property
-    def name(self) -> str:
-        """Short and unique among nodes of one cluster."""
-        return self.node_id[:8]
 
 
 def connect(plan: ClusterPlan) -> bool:
@@ -56,6 +42,7 @@ def connect(plan: ClusterPlan) -> bool:
             "address": "local",
             "include_dashboard": False,
             "num_cpus": max(4, plan.slots),
+            "resources": {plan.resource: plan.slots} if plan.resource else None,
             "object_store_memory": OBJECT_STORE_BYTES,
             "_system_config": SYSTEM,
         }
@@ -81,20 +68,12 @@ def check_reachable(address: str) -> None:
 def living_nodes() -> tuple[Node, ...]:
     """Nodes that Ray believes alive, in a stable order."""
     nodes = [
-        Node(node_id=entry["NodeID"], address=entry["NodeManagerAddress"])
+        Node(
+            node_id=entry["NodeID"],
+            address=entry["NodeManagerAddress"],
+            resources=dict(entry["Resources"]),
+        )
         for entry in ray.nodes()
         if entry["Alive"]
     ]
     return tuple(sorted(nodes, key=lambda node: node.node_id))
-
-
-def check_placement(plan: ClusterPlan) -> None:
-    """Refuse a plan that can't be placed, saying what is missing."""
-    if plan.slots < 1:
-        raise ClusterError(f"cluster.slots: expected at least 1 slot per host, found {plan.slots}")
-    available = ray.cluster_resources().get("CPU", 0.0)
-    wanted = HOST_CPUS * len(living_nodes())
-    if available < wanted:
-        raise ClusterError(
-            f"cluster: the container hosts need {wanted:g} CPUs, the cluster offers {available:g}"
-        )

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from milo.core.attempt import AttemptKey, Outcome, Status
+from milo.core.calls import SPENT
 from milo.core.errors import ReplayMiss
 from milo.core.evidence import Trace
 from milo.core.fitness import evaluate, missing_tasks
@@ -20,6 +21,7 @@ from milo.core.ports import AttemptResult, Exit
 from milo.core.task import Suite
 from milo.core.tree import FileTree
 from milo.runtime.parts import (
+    LIMIT,
     Doing,
     EvaluationRequest,
     EvaluationResult,
@@ -30,9 +32,10 @@ from milo.runtime.parts import (
     SearchStopped,
 )
 from milo.runtime.recorder import attempt_key
-from milo.runtime.schedule import Durations, SlotQueue, Work
+from milo.runtime.schedule import Durations, Need, SlotQueue, Work, need_of
 
 BACK_OFF_S = 1.0
+MODEL_FAULT = "model: "
 REPLAY_MISS = "replay miss:"
 Waiting = asyncio.Future[Outcome]
 
@@ -56,11 +59,18 @@ class _Flight:
 
 @dataclass(kw_only=True, slots=True)
 class _Seat:
-    """A host and its free slots."""
+    """A host, its free slots and its free GPUs."""
 
     host: HostPort
     free: int
     slots: int
+    gpus: int = 0
+    gpu_type: str = ""
+    total_gpus: int = 0
+
+    def fits(self, need: Need) -> bool:
+        """Whether the GPUs that are free are enough."""
+        return need.fits(self.gpus, self.gpu_type)
 
 
 class Dispatcher:
@@ -88,9 +98,21 @@ class Dispatcher:
         self._deadline: float | None = None
         self._seated = asyncio.Event()
 
-    async def add_host(self, host: HostPort, slots: int) -> None:
-        """A host joins; its slots are used at once."""
-        self._seats.append(_Seat(host=host, free=slots, slots=slots))
+    async def add_host(self, host: HostPort, slots: int, gpus: int = 0, gpu_type: str = "") -> None:
+        """A host joins; its slots are used at once. What is on record tells durations."""
+        if not self._durations.count:
+            for task, (n, seconds) in (await self._recorder.durations()).items():
+                self._durations.add(task, seconds, n)
+        self._seats.append(
+            _Seat(
+                host=host,
+                free=slots,
+                slots=slots,
+                gpus=gpus,
+                gpu_type=gpu_type,
+                total_gpus=gpus,
+            )
+        )
         self._seated.set()
         self._pump()
 
@@ -133,36 +155,53 @@ class Dispatcher:
         if key not in self._flying:
             future: Waiting = asyncio.get_running_loop().create_future()
             self._flying[key] = _Flight(future=future, request=request)
-            expected = self._durations.expected(key.task)
-            self._queue.push(Work(key=key, evaluation=number, expected_s=expected))
+            self._queue.push(
+                Work(
+                    key=key,
+                    evaluation=number,
+                    expected_s=self._durations.expected(key.task),
+                    island=request.island,
+                    need=need_of(request.harness, self._suite.tasks[key.task]),
+                )
+            )
         return self._flying[key].future
 
     def _pump(self) -> None:
         """Give every free slot its next attempt."""
-        while True:
-            seat = max(self._seats, key=lambda s: s.free, default=None)
-            if seat is None or seat.free < 1:
-                return
-            work = self._queue.pop()
-            if work is None:
-                return
+        while (given := self._next()) is not None:
+            work, seat = given
             seat.free -= 1
+            seat.gpus -= work.need.gpus
             task = asyncio.create_task(self._run(work, seat))
             self._tasks[task] = work.key
             task.add_done_callback(lambda done: self._tasks.pop(done, None))
+
+    def _next(self) -> tuple[Work, _Seat] | None:
+        """The next attempt and the emptiest seat that fits it; seats with GPUs are kept longest."""
+        free = [seat for seat in self._seats if seat.free > 0]
+        for seat in sorted(free, key=lambda s: (s.gpus, -s.free)):
+            work = self._queue.pop(seat.fits)
+            if work is not None:
+                return work, seat
+        return None
+
+    def _leave(self, work: Work, seat: _Seat) -> None:
+        seat.free += 1
+        seat.gpus += work.need.gpus
+        self._pump()
 
     async def _run(self, work: Work, seat: _Seat) -> None:
         """One attempt on one slot; the slot is free again however it ends."""
         flight = self._flying.get(work.key)
         if flight is None:
-            seat.free += 1
-            self._pump()
+            self._leave(work, seat)
             return
         try:
             task = self._suite.tasks[work.key.task]
             result = await seat.host.run(work.key, flight.request.harness, task)
         except PeerLost as lost:
             self._lose(seat)
+            await self._recorder.forsake(str(work.key))
             result = AttemptResult(outcome=_lost(work.key, str(lost)), trace=Trace())
         except BaseException as error:  # the boundary: whoever waits is told
             self._fail(work.key, error)
@@ -170,8 +209,7 @@ class Dispatcher:
                 raise
             return
         finally:
-            seat.free += 1
-            self._pump()
+            self._leave(work, seat)
         await self._settle(work, result, flight)
 
     def _fail(self, key: AttemptKey, error: BaseException) -> None:
@@ -183,12 +221,20 @@ class Dispatcher:
     async def _settle(self, work: Work, result: AttemptResult, flight: _Flight) -> None:
         """Record an outcome; a fault of ours is tried again first, with back-off."""
         outcome = result.outcome
-        if outcome.detail.startswith(REPLAY_MISS):
-            self._fail(work.key, ReplayMiss(outcome.detail))
+        fault = outcome.detail.removeprefix(MODEL_FAULT)
+        if fault.startswith(REPLAY_MISS):
+            self._fail(work.key, ReplayMiss(fault))
             return
-        if outcome.status.is_infrastructure and work.tries <= self._retries:
-            if outcome.usage.calls:
-                await self._recorder.record([result], [flight.request.reservation])
+        spent = fault.startswith(SPENT)
+        retried = outcome.status.is_infrastructure and work.tries <= self._retries
+        searching = flight.request.split != "test"
+        if outcome.usage.calls and (retried or (spent and searching)):
+            await self._recorder.record([result], [flight.request.reservation])
+        if spent and searching:
+            reason = f"{LIMIT} {fault.removeprefix(SPENT)}"
+            self._fail(work.key, SearchStopped(reason))
+            return
+        if retried and not spent:
             await asyncio.sleep(BACK_OFF_S * 2 ** (work.tries - 1))
             self._queue.push(replace(work, tries=work.tries + 1))
             self._pump()
@@ -233,7 +279,14 @@ class Dispatcher:
         return max(self._seats, key=lambda seat: seat.free).host
 
     async def smoke(self, harness: Harness) -> str:
-        """A smoke test on the idlest host; tried again elsewhere if that host dies."""
+        """A smoke test on the idlest host; tried again elsewhere if that host dies.
+
+        A harness that asks for more GPUs than any host has would wait for ever: it fails.
+        """
+        gpus = harness.manifest.gpus
+        most = max((seat.total_gpus for seat in self._seats), default=gpus)
+        if gpus > most:
+            return f"the manifest asks for {gpus} GPUs; no host has more than {most}"
         while True:
             host = await self._some_host()
             try:
@@ -302,7 +355,7 @@ class Dispatcher:
                 task.cancel()
 
     def _outlives_stop(self, request: EvaluationRequest) -> bool:
-        limited = self._stopped.startswith("limit:")
+        limited = self._stopped.startswith(LIMIT)
         return request.split == "test" or (limited and request.split == "validation")
 
     async def stopped(self) -> str:

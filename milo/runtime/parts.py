@@ -317,6 +317,10 @@ class RecorderPort(Protocol):
     async def parent_view(
         self, candidate: str, tasks: Sequence[str], k: int, limit: int
     ) -> ParentView:
+    async def durations(self) -> Mapping[str, tuple[int, float]]:
+        """By task: how many attempts are on record, and their mean seconds."""
+        ...
+
         """A parent with its evidence on these tasks, failures first, at most `limit` attempts."""
         ...
 

@@ -1,15 +1,15 @@
 """The pieces as Ray actors: one recorder, dispatcher and conductor, a host per node, the islands.
 
 The recorder, dispatcher and conductor stand on the driver's node, where the run directory is; a
-host stands on every node; islands are spread. Each actor is the plain class of its module: what
-Ray adds is a process, an address and a death.
+host stands on every node that offers what `placement` asks for; islands are spread. Each actor is
+the plain class of its module: what Ray adds is a process, an address and a death.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
 import ray
@@ -17,12 +17,12 @@ from ray.exceptions import RayActorError, RayTaskError, WorkerCrashedError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from milo.core.attempt import AttemptKey
-from milo.core.errors import ClusterError, MiloError
+from milo.core.errors import ClusterError, ConfigError, MiloError
 from milo.core.harness import Harness
 from milo.core.ports import AttemptResult, Exit
 from milo.core.task import Task
 from milo.core.tree import FileTree
-from milo.runtime.cluster import HOST_CPUS, Node, check_placement, connect, living_nodes
+from milo.runtime.cluster import connect, living_nodes
 from milo.runtime.conductor import Conductor
 from milo.runtime.dispatch import Dispatcher
 from milo.runtime.founding import Ticket, run_island
@@ -36,12 +36,15 @@ from milo.runtime.parts import (
     Peers,
     RecorderPort,
 )
+from milo.runtime.placement import HOST_CPUS, Offer, needs_of, offers, place
 from milo.runtime.recorder import Recorder
 from milo.runtime.warden import Warden
 
 CONCURRENCY = 5000
 REFS_KEPT = 512
 CLOSE_S = 10.0
+ROOM_S = 60.0
+"""How long a node may take to make room for a host that it should have room for."""
 
 
 class Remote:
@@ -128,13 +131,14 @@ def _on(node_id: str) -> NodeAffinitySchedulingStrategy:
 
 
 class RayStage:
-    """Implements `Stage` on a Ray cluster."""
+    """Implements `Stage` on a Ray cluster; `harnesses` are those whose needs are known at first."""
 
     peers: Peers
     hosts: tuple[HostInfo, ...] = ()
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, harnesses: Sequence[Harness] = ()) -> None:
         self._parts = parts
+        self._needs = needs_of(parts.suite().tasks.values(), harnesses)
         self._owns_ray = False
         self._open = False
         self._actors: list[Any] = []
@@ -151,10 +155,9 @@ class RayStage:
         self._open = True
         if self._owns_ray:
             self._warden = Warden()
-        check_placement(plan.cluster)
+        placed = place(plan.cluster, living_nodes(), self._needs)
         home = _on(ray.get_runtime_context().get_node_id())
-        started = [await self._start_host(node) for node in living_nodes()]
-        self.hosts = tuple(info for info, _ in started)
+        self.hosts = tuple(await asyncio.gather(*(self._start_host(offer) for offer in placed)))
         model = self._one_model()
         self._recorder = _actor(Recorder, num_cpus=0, scheduling_strategy=home).remote(
             self._parts, model
@@ -164,8 +167,8 @@ class RayStage:
         self._dispatcher = _actor(Dispatcher, num_cpus=0, scheduling_strategy=home).remote(
             self._parts.suite(), recorder, model, retries=plan.cluster.attempt_retries
         )
-        for _, host in started:
-            await answer(self._dispatcher.add_host.remote(host, plan.cluster.slots))
+        for offer in placed:
+            await self._seat(offer)
         conductor = _actor(Conductor, num_cpus=0, scheduling_strategy=home).remote(
             self._parts, recorder
         )
@@ -176,13 +179,33 @@ class RayStage:
             conductor=cast(ConductorPort, Remote(conductor)),
         )
 
-    async def _start_host(self, node: Node) -> tuple[HostInfo, RayHost]:
-        actor = _actor(Host, num_cpus=HOST_CPUS, scheduling_strategy=_on(node.node_id)).remote(
-            node.name, self._parts
-        )
+    async def _start_host(self, offer: Offer) -> HostInfo:
+        """A host on its node; raises `ConfigError` where the node has no room for it after all."""
+        node, plan = offer.node, self._parts.plan.cluster
+        actor = _actor(
+            Host,
+            num_cpus=HOST_CPUS,
+            num_gpus=offer.gpus,
+            resources=dict(offer.resources(plan)),
+            scheduling_strategy=_on(node.node_id),
+        ).remote(node.name, self._parts)
         self._host_actors[node.name] = actor
-        info = cast(HostInfo, await answer(actor.start.remote()))
-        return info, RayHost(node.name, actor)
+        try:
+            await asyncio.wait_for(answer(actor.__ray_ready__.remote()), ROOM_S)
+        except TimeoutError:
+            ray.kill(actor)
+            wanted = {"CPU": HOST_CPUS, "GPU": offer.gpus, **offer.resources(plan)}
+            words = ", ".join(f"{amount:g} {name}" for name, amount in wanted.items() if amount)
+            raise ConfigError(
+                f"node {node.name}", f"{words} free for a container host", f"none in {ROOM_S:g} s"
+            ) from None
+        return cast(HostInfo, await answer(actor.start.remote()))
+
+    async def _seat(self, offer: Offer) -> None:
+        """Let the dispatcher use a host that is up."""
+        node = offer.node
+        host = RayHost(node.name, self._host_actors[node.name])
+        await answer(self._dispatcher.add_host.remote(host, offer.slots, offer.gpus, node.gpu_type))
 
     def _one_model(self) -> str:
         models = sorted({info.model for info in self.hosts})
@@ -203,25 +226,25 @@ class RayStage:
             ray.kill(actor)
 
     async def tend(self) -> None:
-        """Give every living node a host, once the dispatcher has lost the one it had."""
+        """Give every fit node a host, once the dispatcher has lost the one it had."""
         names = set(await answer(self._dispatcher.hosts.remote()))
-        for node in living_nodes():
-            if node.name not in names and node.name not in self._joining:
-                self._joining[node.name] = asyncio.create_task(self._join(node))
+        for offer in offers(self._parts.plan.cluster, living_nodes(), self._needs):
+            name = offer.node.name
+            if name not in names and name not in self._joining:
+                self._joining[name] = asyncio.create_task(self._join(offer))
 
-    async def _join(self, node: Node) -> None:
+    async def _join(self, offer: Offer) -> None:
         """Start a host beside the run; a node where it can't be had is left alone for good."""
         try:
-            info, host = await self._start_host(node)
+            info = await self._start_host(offer)
         except PeerLost:
-            del self._joining[node.name]  # it died meanwhile; the next tick looks again
+            del self._joining[offer.node.name]  # it died meanwhile; the next tick looks again
             return
         except MiloError:
             return
         if info.model == self.hosts[0].model:
-            slots = self._parts.plan.cluster.slots
-            await answer(self._dispatcher.add_host.remote(host, slots))
-            del self._joining[node.name]
+            await self._seat(offer)
+            del self._joining[offer.node.name]
 
     async def close(self) -> None:
         """Close hosts and recorder in order, kill what is left, stop Ray if we started it."""

@@ -127,6 +127,16 @@ class Recorder:
         return self._population.pending_moves(island)
 
     async def known(self, keys: Sequence[AttemptKey]) -> Mapping[AttemptKey, Outcome]:
+    async def durations(self) -> Mapping[str, tuple[int, float]]:
+        """By task: how many attempts the lineage holds, and their mean seconds."""
+        sums: dict[str, tuple[int, float]] = {}
+        for node in self._population.lineage:
+            for evaluation in node.scores.values():
+                for task, score in evaluation.items():
+                    n, total = sums.get(task, (0, 0.0))
+                    sums[task] = (n + score.n, total + score.n * score.latency_s)
+        return {task: (n, total / n) for task, (n, total) in sums.items() if n}
+
         """Valid outcomes on record."""
         return self._records.lookup(keys)
 

@@ -433,8 +433,8 @@ def test_the_wheel_is_told_to_carry_the_conf_folder() -> None:
 
 KEYS = """
 budget budget.attempts budget.dollars budget.hours budget.rounds budget.tokens
-cluster cluster.address cluster.attempt_retries cluster.image cluster.images_gb cluster.sandbox
-cluster.slots
+cluster cluster.address cluster.attempt_retries cluster.image cluster.images_gb cluster.resource
+cluster.sandbox cluster.slots
 model model.base_url model.context model.max_calls model.max_output_tokens model.max_tokens
 model.name model.parallel model.path model.prices model.temperature model.threads
 mutators mutators.model mutators.pool

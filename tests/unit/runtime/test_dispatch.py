@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 
 from milo.core.attempt import AttemptKey, Outcome, Status
 from milo.core.budget import Budget
 from milo.core.errors import ReplayMiss
+from milo.core.events import CandidateProposed, CandidateScored, Change
 from milo.core.evidence import Trace
+from milo.core.fitness import TaskScore
 from milo.core.harness import Harness
 from milo.core.plan import RunPlan
 from milo.core.ports import AttemptJob, AttemptResult, Exit
@@ -81,6 +84,12 @@ def request(split: str = "search", k: int = 2) -> EvaluationRequest:
     )
 
 
+def wanting_gpus(gpus: int) -> Harness:
+    plain = landscape_harness({"a": 1})
+    text = plain.tree.text("harness.toml") + f"gpus = {gpus}\n"
+    return Harness.from_tree(plain.tree.with_texts({"harness.toml": text}))
+
+
 @pytest.fixture
 def records() -> MemoryRecords:
     return MemoryRecords()
@@ -133,6 +142,63 @@ async def test_attempts_of_a_dead_host_run_elsewhere(dispatcher: Dispatcher) -> 
     assert len(healthy.runner.ran) == 16
     assert await dispatcher.hosts() == ("healthy",)
     assert await dispatcher.smoke(landscape_harness({})) == "smoked on healthy"
+
+
+async def test_the_longest_expected_attempts_go_first_by_what_earlier_sessions_recorded(
+    records: MemoryRecords,
+) -> None:
+    seconds = {task: float(nth) for nth, task in enumerate(SUITE.splits.search)}
+    scores = {
+        task: TaskScore(n=2, reward=0.0, resolved=0, tokens=1.0, latency_s=s)
+        for task, s in seconds.items()
+    }
+    seed = CandidateProposed(
+        island="i1",
+        candidate="i1.0",
+        round=0,
+        parents=(),
+        harness="h",
+        mutator="",
+        change=Change(title="seed"),
+    )
+    scored = CandidateScored(island="i1", candidate="i1.0", split="search", scores=scores)
+    recorder = recorder_of(records)
+    await recorder.append("i1", await recorder.claim("i1"), [seed, scored])
+    resumed = Dispatcher(SUITE, recorder_of(records), "m", retries=0)
+    host = ScriptedHost("one")
+    await resumed.add_host(host, 1)
+    await resumed.evaluate(request(k=1))
+    ran = [name.split("/")[1].partition("@")[0] for name in host.runner.ran]
+    assert ran == sorted(seconds, key=lambda task: -seconds[task])
+
+
+async def test_attempts_that_want_gpus_run_where_they_are_and_no_more_at_once(
+    dispatcher: Dispatcher,
+) -> None:
+    async def breathe(key: AttemptKey) -> None:
+        await asyncio.sleep(0)
+
+    plain, rich = ScriptedHost("plain", breathe), ScriptedHost("rich", breathe)
+    await dispatcher.add_host(plain, 4)
+    await dispatcher.add_host(rich, 4, 2, "T4")
+    greedy = wanting_gpus(1)
+    await dispatcher.evaluate(replace(request(), harness=greedy))
+    assert (len(plain.runner.ran), len(rich.runner.ran), rich.most) == (0, 16, 2)
+    assert (await dispatcher.smoke(greedy)).startswith("smoked")
+    assert "no host has more than 2" in await dispatcher.smoke(wanting_gpus(3))
+
+
+async def test_a_host_with_gpus_is_left_to_those_who_want_one_while_others_are_free(
+    dispatcher: Dispatcher,
+) -> None:
+    async def breathe(key: AttemptKey) -> None:
+        await asyncio.sleep(0)
+
+    plain, rich = ScriptedHost("plain", breathe), ScriptedHost("rich", breathe)
+    await dispatcher.add_host(rich, 4, 2, "T4")
+    await dispatcher.add_host(plain, 16)
+    await dispatcher.evaluate(request())
+    assert len(rich.runner.ran) == 0
 
 
 async def test_a_fault_that_stays_is_missing_and_not_zero(

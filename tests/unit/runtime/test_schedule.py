@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from milo.core.attempt import AttemptKey
-from milo.runtime.schedule import DEFAULT_SECONDS, Durations, SlotQueue, Work
+from milo.runtime.schedule import DEFAULT_SECONDS, Durations, Need, SlotQueue, Work
 
 
-def work(evaluation: int, seconds: float, task: str = "t", index: int = 0) -> Work:
-    key = AttemptKey(harness=f"h{evaluation}", task=task, task_digest="d", model="m", index=index)
-    return Work(key=key, evaluation=evaluation, expected_s=seconds)
+def work(
+    evaluation: int, seconds: float, index: int = 0, *, island: str = "", gpus: int = 0
+) -> Work:
+    key = AttemptKey(harness=f"h{evaluation}", task="t", task_digest="d", model="m", index=index)
+    return Work(key=key, evaluation=evaluation, expected_s=seconds, island=island, need=Need(gpus))
 
 
 def drained(queue: SlotQueue) -> list[Work]:
@@ -61,6 +63,50 @@ def test_everything_that_was_pushed_comes_out_once() -> None:
     assert len(queue) == 0
 
 
+def test_islands_get_equal_seconds_whatever_the_length_and_number_of_their_attempts() -> None:
+    queue = SlotQueue()
+    for index in range(400):
+        queue.push(work(index // 20, 1.0, index, island="many"))
+        queue.push(work(100 + index, 5.0, index, island="long"))
+    given = {"many": 0.0, "long": 0.0}
+    for _ in range(300):
+        item = queue.pop()
+        assert item is not None
+        given[item.island] += item.expected_s
+    assert abs(given["many"] - given["long"]) <= 25.0
+
+
+def test_an_island_that_was_away_neither_pays_for_it_nor_takes_everything_afterwards() -> None:
+    queue = SlotQueue()
+    for index in range(200):
+        queue.push(work(index // 5, 1.0, index, island="steady"))
+    for _ in range(100):
+        queue.pop()
+    for index in range(100):
+        queue.push(work(100 + index // 5, 1.0, index, island="back"))
+    given = [item.island for item in (queue.pop() for _ in range(40)) if item]
+    assert 15 <= given.count("back") <= 25
+
+
+def test_what_needs_a_gpu_waits_for_a_host_that_has_one_and_holds_up_nothing() -> None:
+    queue = SlotQueue()
+    queue.push(work(1, 9.0, 0, gpus=1))
+    queue.push(work(1, 1.0, 1))
+    without = [queue.pop(lambda need: need.fits(0, "")) for _ in range(2)]
+    assert [item and item.key.index for item in without] == [1, None]
+    item = queue.pop(lambda need: need.fits(1, "T4"))
+    assert item is not None
+    assert item.key.index == 0
+
+
+def test_a_gpu_of_another_type_does_not_fit() -> None:
+    need = Need(1, ("H100", "A100"))
+    assert need.fits(1, "a100")
+    assert not need.fits(1, "T4")
+    assert not need.fits(0, "H100")
+    assert Need().fits(0, "")
+
+
 def test_clearing_gives_back_what_waited() -> None:
     queue = SlotQueue()
     queue.push(work(1, 1.0))
@@ -76,3 +122,5 @@ def test_expected_durations_are_the_tasks_own_mean_or_that_of_all() -> None:
     durations.add("b", 9.0)
     assert durations.expected("a") == 3.0
     assert durations.expected("unseen") == 5.0
+    durations.add("b", 1.0, 3)
+    assert durations.expected("b") == 3.0
