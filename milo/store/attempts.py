@@ -10,7 +10,7 @@ next; its usage stays spent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,8 @@ class AttemptTable:
         self._live = self._parts.live_rows()
         self._new_keys = 0
         self._pending_spent = Usage()
-        self._take([row.outcome for row in rows if row.part > self._parts.count])
+        pending = [row.outcome for row in rows if row.part > self._parts.count]
+        self._take(pending, self._places([outcome.key for outcome in pending]))
         self._file = None if disk is None else AppendFile(lines.path, disk, keep=lines.end)
         if self._file is not None and rows and not self._pending:
             self._file.renew()
@@ -79,13 +80,15 @@ class AttemptTable:
         """
         if self._file is None or self._disk is None:
             raise RecordError("these attempts were opened for reading only")
-        news = self._news(outcomes)
+        keys = [outcome.key for outcome in outcomes]
+        places = dict(zip(keys, self._places(keys), strict=True))
+        news = self._news(outcomes, places)
         if news:
             part = self._parts.count + 1
             self._file.append(
                 b"".join(seal(encode(PendingRow(part=part, outcome=outcome))) for outcome in news)
             )
-            self._take(news)
+            self._take(news, [places[outcome.key] for outcome in news])
         if len(self._pending) >= self._part_rows:
             self.compact()
         return tuple(news)
@@ -112,8 +115,7 @@ class AttemptTable:
         wanted = list(dict.fromkeys(keys))
         found = {key: self._newest[key] for key in wanted if key in self._newest}
         others = [key for key in wanted if key not in found]
-        for outcome in self._parts.outcomes(self._rows(others)):
-            found[outcome.key] = outcome
+        found |= self._in_parts(self._places(others))
         return {key: found[key] for key in wanted if key in found}
 
     def of_harness(self, digest: str) -> tuple[Outcome, ...]:
@@ -160,32 +162,27 @@ class AttemptTable:
         if self._file is not None:
             self._file.close()
 
-    def _news(self, outcomes: Sequence[Outcome]) -> list[Outcome]:
-        known = self.newest(self._missing_or_pending([outcome.key for outcome in outcomes]))
-        valid = self._valid_in_parts([outcome.key for outcome in outcomes])
+    def _news(
+        self, outcomes: Sequence[Outcome], places: Mapping[AttemptKey, int]
+    ) -> list[Outcome]:
+        valid = self._parts.index.valid
+        final = {key for key, at in places.items() if at >= 0 and valid[at]}
+        known = {key: self._newest[key] for key in places if key in self._newest}
+        known |= self._in_parts(
+            [at for key, at in places.items() if key not in known and key not in final]
+        )
         news = []
         for outcome in outcomes:
             former = known.get(outcome.key)
             is_final = former is not None and (former.is_valid or former == outcome)
-            if outcome.key not in valid and not is_final:
+            if outcome.key not in final and not is_final:
                 known[outcome.key] = outcome
                 news.append(outcome)
         return news
 
-    def _valid_in_parts(self, keys: Sequence[AttemptKey]) -> set[AttemptKey]:
-        """Those of the keys that have a valid outcome in a part, told without reading any."""
-        at = self._parts.index.find(*hash_keys(keys))
-        return {k for k, i in zip(keys, at, strict=True) if i >= 0 and self._parts.index.valid[i]}
-
-    def _missing_or_pending(self, keys: Sequence[AttemptKey]) -> list[AttemptKey]:
-        valid = self._valid_in_parts(keys)
-        return [key for key in keys if key not in valid]
-
-    def _take(self, outcomes: Sequence[Outcome]) -> None:
-        """Add outcomes that are news to what is pending."""
-        keys = [outcome.key for outcome in outcomes]
-        in_parts = self._parts.index.find(*hash_keys(keys))
-        for outcome, at in zip(outcomes, in_parts, strict=True):
+    def _take(self, outcomes: Sequence[Outcome], places: Sequence[int]) -> None:
+        """Add outcomes that are news to what is pending; `places` are those of their keys."""
+        for outcome, at in zip(outcomes, places, strict=True):
             if at >= 0:
                 self._live[self._parts.index.row[at]] = False
             elif outcome.key not in self._newest:
@@ -195,9 +192,16 @@ class AttemptTable:
             self._pending.append(outcome)
             self._pending_spent += outcome.usage
 
-    def _rows(self, keys: Sequence[AttemptKey]) -> Any:
-        at = self._parts.index.find(*hash_keys(keys))
-        return self._parts.index.row[at[at >= 0]].astype(np.int64)
+    def _places(self, keys: Sequence[AttemptKey]) -> list[int]:
+        """Where each key stands in the index of the parts; −1 for those that it lacks."""
+        places: list[int] = self._parts.index.find(*hash_keys(keys)).tolist()
+        return places
+
+    def _in_parts(self, places: Sequence[int]) -> dict[AttemptKey, Outcome]:
+        """The outcomes at places of the index."""
+        at = np.array([place for place in places if place >= 0], np.int64)
+        rows = self._parts.index.row[at].astype(np.int64)
+        return {outcome.key: outcome for outcome in self._parts.outcomes(rows)}
 
 
 def read_table(path: Path) -> Any:
