@@ -135,36 +135,60 @@ class Dispatcher:
             for task in request.tasks
             for index in range(request.k)
         ]
-        known = await self._recorder.known(keys)
         self._numbers += 1
         number = self._numbers
-        entry = _Evaluation(request=request, done=len(known), wanted=len(keys))
+        entry = _Evaluation(request=request, done=0, wanted=len(keys))
         self._evaluations[number] = entry
         try:
-            waiting = [self._fly(key, number, request) for key in keys if key not in known]
-            self._pump()
+            waiting = await self._claim(keys, number, request)
             for future in waiting:
                 future.add_done_callback(lambda _, e=entry: _count(e))  # type: ignore[misc]
-            fresh = await asyncio.gather(*waiting, return_exceptions=True)
+            self._pump()
+            results = await asyncio.gather(*waiting, return_exceptions=True)
         finally:
             del self._evaluations[number]
-        return _result(request, [*known.values(), *_raised(fresh)])
+        return _result(request, _raised(results))
 
-    def _fly(self, key: AttemptKey, number: int, request: EvaluationRequest) -> Waiting:
-        """The future of an attempt: the one already in flight, or a new one in the queue."""
-        if key not in self._flying:
+    async def _claim(
+        self, keys: Sequence[AttemptKey], number: int, request: EvaluationRequest
+    ) -> list[Waiting]:
+        """Each attempt's future: in flight for somebody, on record, or queued now.
+
+        What nobody has in flight is claimed before the records are asked: whoever wants the same
+        attempt meanwhile waits for this answer instead of starting it a second time.
+        """
+        mine = [key for key in keys if key not in self._flying]
+        for key in mine:
             future: Waiting = asyncio.get_running_loop().create_future()
             self._flying[key] = _Flight(future=future, request=request)
-            self._queue.push(
-                Work(
-                    key=key,
-                    evaluation=number,
-                    expected_s=self._durations.expected(key.task),
-                    island=request.island,
-                    need=need_of(request.harness, self._suite.tasks[key.task]),
-                )
+        waiting = [self._flying[key].future for key in keys]
+        try:
+            known = await self._recorder.known(mine)
+        except BaseException as error:  # the boundary: whoever waits is told
+            for key in mine:
+                self._fail(key, error)
+            raise
+        for key in mine:
+            flight = self._flying.get(key)  # none where a stop has cut it meanwhile
+            if key in known and flight is not None:
+                del self._flying[key]
+                flight.future.set_result(known[key])
+            elif flight is not None and self._stopped and not self._outlives_stop(request):
+                self._cut(key)
+            elif flight is not None:
+                self._enqueue(key, number, request)
+        return waiting
+
+    def _enqueue(self, key: AttemptKey, number: int, request: EvaluationRequest) -> None:
+        self._queue.push(
+            Work(
+                key=key,
+                evaluation=number,
+                expected_s=self._durations.expected(key.task),
+                island=request.island,
+                need=need_of(request.harness, self._suite.tasks[key.task]),
             )
-        return self._flying[key].future
+        )
 
     def _pump(self) -> None:
         """Give every free slot its next attempt."""

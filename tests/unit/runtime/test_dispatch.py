@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -60,8 +60,8 @@ class ScriptedHost:
         return Exit(code=0, seconds=0.0, stdout=command), tree
 
 
-def recorder_of(records: MemoryRecords) -> Recorder:
-    parts = FakeParts(
+def parts_of(records: MemoryRecords) -> FakeParts:
+    return FakeParts(
         plan=RunPlan(budget=Budget(rounds=1)),
         the_suite=SUITE,
         records=records,
@@ -70,7 +70,10 @@ def recorder_of(records: MemoryRecords) -> Recorder:
         the_orchestrator=RulesOrchestrator(),
         host_parts=HostParts,
     )
-    return Recorder(parts, "m")
+
+
+def recorder_of(records: MemoryRecords) -> Recorder:
+    return Recorder(parts_of(records), "m")
 
 
 def request(split: str = "search", k: int = 2) -> EvaluationRequest:
@@ -116,6 +119,67 @@ async def test_two_islands_that_want_the_same_attempts_pay_once(dispatcher: Disp
     one, two = await asyncio.gather(dispatcher.evaluate(request()), dispatcher.evaluate(request()))
     assert one == two
     assert len(host.runner.ran) == 16
+
+
+class SlowToAnswer(Recorder):
+    """A recorder whose answer on what is known takes as long as `gate` stays shut."""
+
+    gate: asyncio.Event
+    asked: int
+
+    async def known(self, keys: Sequence[AttemptKey]) -> Mapping[AttemptKey, Outcome]:
+        found = await super().known(keys)
+        self.asked += len(keys)
+        await self.gate.wait()
+        return found
+
+
+@pytest.fixture
+def slow(records: MemoryRecords) -> SlowToAnswer:
+    recorder = SlowToAnswer(parts_of(records), "m")
+    recorder.gate, recorder.asked = asyncio.Event(), 0
+    return recorder
+
+
+async def test_who_asks_while_the_records_are_read_starts_nothing_twice(
+    slow: SlowToAnswer,
+) -> None:
+    host, dispatcher = ScriptedHost("one"), Dispatcher(SUITE, slow, "m", retries=0)
+    await dispatcher.add_host(host, 4)
+    both = [asyncio.create_task(dispatcher.evaluate(request())) for _ in range(2)]
+    while not slow.asked:
+        await asyncio.sleep(0)
+    slow.gate.set()
+    one, two = await asyncio.gather(*both)
+    assert one == two
+    assert (len(host.runner.ran), slow.asked) == (16, 16)
+
+
+async def test_a_stop_while_the_records_are_read_starts_nothing(slow: SlowToAnswer) -> None:
+    host, dispatcher = ScriptedHost("one"), Dispatcher(SUITE, slow, "m", retries=0)
+    await dispatcher.add_host(host, 4)
+    late = asyncio.create_task(dispatcher.evaluate(request()))
+    while not slow.asked:
+        await asyncio.sleep(0)
+    await dispatcher.stop("interrupted", drain=True)
+    slow.gate.set()
+    with pytest.raises(SearchStopped, match="interrupted"):
+        await late
+    assert host.runner.ran == []
+
+
+async def test_records_that_cannot_be_read_are_told_to_whoever_waits(slow: SlowToAnswer) -> None:
+    async def fail(keys: Sequence[AttemptKey]) -> Mapping[AttemptKey, Outcome]:
+        await slow.gate.wait()
+        raise OSError("the disk is gone")
+
+    slow.known = fail  # type: ignore[method-assign]
+    dispatcher = Dispatcher(SUITE, slow, "m", retries=0)
+    both = [asyncio.create_task(dispatcher.evaluate(request())) for _ in range(2)]
+    await asyncio.sleep(0)
+    slow.gate.set()
+    for found in await asyncio.gather(*both, return_exceptions=True):
+        assert isinstance(found, OSError)
 
 
 async def test_no_more_attempts_run_at_once_than_there_are_slots(dispatcher: Dispatcher) -> None:
