@@ -27,6 +27,7 @@ ATTACKS = {
     "patches builtins by name": "__builtins__['len'] = None\n" + HEAD,
     "kills its parent": "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n",
     "reads the expected results": "DATA = open('/tests/expected.json').read()\n" + HEAD,
+    "reads by a name": "import functools as f\nf.wraps(f.reduce, ('__globals__',))\n" + HEAD,
     "walks the frames": "def NAME(*args):\n    return (i for i in ()).gi_frame.f_back\n",
     "equals everything": "class E:\n    def __eq__(s, o): return True\ndef NAME(*a): return E()\n",
     "never ends": "while True: pass\n",
@@ -98,6 +99,11 @@ def runner() -> ModuleType:
         "match 1:\n    case object(x=y): pass",
         "from . import x",
         "import typing\ntyping.sys",
+        "import functools\nfunctools.update_wrapper(x, y, assigned=('__globals__',))",
+        "from functools import wraps",
+        "import functools\n@functools.singledispatch\ndef f(x): return 0\n"
+        "@f.register\ndef g(x: '__import__(\"os\").getcwd()'): return 1",
+        "import statistics\nstatistics.random",
     ],
 )
 def test_ways_out_of_plain_computing_are_refused(source: str) -> None:

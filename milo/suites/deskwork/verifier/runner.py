@@ -31,13 +31,16 @@ NAMES = frozenset(
         "open", "quit", "setattr", "vars"
     }
 )  # fmt: skip
+# Among them what reads attributes by a name in a string (`wraps`) or evaluates string annotations
+# (`singledispatch`): a string is nothing that reading the syntax tree would find.
 ATTRIBUTES = frozenset(
     {
         "attrgetter", "methodcaller", "get_type_hints", "ForwardRef", "Formatter", "get_field",
-        "vformat", "builtins", "codecs", "contextlib", "cr_frame", "ag_frame", "enum", "f_back",
-        "f_builtins", "f_globals", "f_locals", "functools", "gi_frame", "io", "importlib",
-        "inspect", "locale", "modules", "operator", "os", "posix", "sre_compile", "sys", "system",
-        "tb_frame", "types", "warnings"
+        "vformat", "builtins", "codecs", "contextlib", "copyreg", "cr_frame", "ag_frame", "enum",
+        "f_back", "f_builtins", "f_globals", "f_locals", "functools", "gi_frame", "io", "importlib",
+        "inspect", "locale", "modules", "operator", "os", "posix", "random", "singledispatch",
+        "singledispatchmethod", "sre_compile", "sys", "system", "tb_frame", "types",
+        "update_wrapper", "warnings", "wraps"
     }
 )  # fmt: skip
 LANDLOCK_READ_FILE, LANDLOCK_EXECUTE, LANDLOCK_READ_DIR = 1 << 2, 1 << 0, 1 << 3
