@@ -6,11 +6,9 @@ and reads its own environment for provider keys.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +21,7 @@ from platformdirs import user_cache_path
 from milo.app.agents import programs_folder
 from milo.app.checks import LOCAL_MODELS, NO_MODEL, OWN_MUTATOR
 from milo.app.face import provider_keys
+from milo.app.leftovers import Leftovers, owner_of, temporary_folder
 from milo.app.model_caller import SessionCaller
 from milo.app.no_model import NoUpstream
 from milo.app.numeric import equipped
@@ -106,9 +105,9 @@ class AppParts:
         sandbox = equipped(choose_sandbox(self.plan.cluster), self.suite().tasks.values())
         for task in self.suite().tasks.values():
             check_needs(task, sandbox)
-        owner = self._owner()
-        await sandbox.reap(owner)
-        scratch = Path(tempfile.mkdtemp(prefix="milo-gateway-"))
+        owner = owner_of(self.path)
+        await self.sweeper().sweep()
+        scratch = temporary_folder(owner)
         line = self._target_line(scratch)
         gateway = Gateway(line, scratch / "gateway.sock")
         try:
@@ -133,9 +132,9 @@ class AppParts:
             close=close,
         )
 
-    def _owner(self) -> str:
-        """What this run leaves on this machine is labelled with; the same at every resume."""
-        return f"{self.path.name}-{hashlib.sha256(str(self.path).encode()).hexdigest()[:8]}"
+    def sweeper(self) -> Leftovers:
+        """What clears up after processes of this run that died."""
+        return Leftovers(cluster=self.plan.cluster, owner=owner_of(self.path))
 
     def _caps(self) -> Caps:
         model = self.plan.model
@@ -204,7 +203,7 @@ class AppParts:
         return AgentStation(
             sandbox=choose(kind if kind in KINDS else "auto"),
             open_line=lambda: self._agent_line(mutator),
-            owner=self._owner(),
+            owner=owner_of(self.path),
             programs=programs_folder(),
         )
 

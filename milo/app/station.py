@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
-import tempfile
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 
+from milo.app.leftovers import temporary_folder
 from milo.core.attempt import Usage
 from milo.core.errors import ReplayMiss
 from milo.core.evidence import Exchange
@@ -54,7 +54,7 @@ class AgentStation:
     async def run(self, job: AgentJob) -> AgentRun:
         """Run to the end or to a limit; raises `MiloError` where nothing could be started, and
         `ReplayMiss` where a replayed run lacks a call."""
-        scratch = Path(tempfile.mkdtemp(prefix="milo-agent-"))
+        scratch = temporary_folder(self.owner)
         line = self.open_line()
         gateway = Gateway(line, scratch / "gateway.sock")
         try:

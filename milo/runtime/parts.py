@@ -300,6 +300,10 @@ class RecorderPort(Protocol):
         """Valid outcomes on record."""
         ...
 
+    async def durations(self) -> Mapping[str, tuple[int, float]]:
+        """By task: how many attempts are on record, and their mean seconds."""
+        ...
+
     async def record(self, results: Sequence[AttemptResult], reservations: Sequence[str]) -> None:
         """Store traces and outcomes and draw them from the ledger."""
         ...
@@ -317,10 +321,6 @@ class RecorderPort(Protocol):
     async def parent_view(
         self, candidate: str, tasks: Sequence[str], k: int, limit: int
     ) -> ParentView:
-    async def durations(self) -> Mapping[str, tuple[int, float]]:
-        """By task: how many attempts are on record, and their mean seconds."""
-        ...
-
         """A parent with its evidence on these tasks, failures first, at most `limit` attempts."""
         ...
 

@@ -114,6 +114,24 @@ class RayHost:
         return cast(tuple[Exit, FileTree], await answer(reference))
 
 
+class HostActor(Host):
+    """A host in a process of its own, with a warden that clears up after its death."""
+
+    _warden: Warden | None = None
+
+    async def start(self) -> HostInfo:
+        """As a host does; the warden is there before anything that it would sweep."""
+        if self._warden is None:
+            self._warden = Warden(self._parts.sweeper())
+        return await super().start()
+
+    async def close(self) -> None:
+        """As a host does, and nothing is left to sweep."""
+        await super().close()
+        if self._warden is not None:
+            self._warden.dismiss()
+
+
 class IslandActor:
     """An island's process."""
 
@@ -154,7 +172,7 @@ class RayStage:
         self._owns_ray = connect(plan.cluster)
         self._open = True
         if self._owns_ray:
-            self._warden = Warden()
+            self._warden = Warden(self._parts.sweeper())
         placed = place(plan.cluster, living_nodes(), self._needs)
         home = _on(ray.get_runtime_context().get_node_id())
         self.hosts = tuple(await asyncio.gather(*(self._start_host(offer) for offer in placed)))
@@ -183,7 +201,7 @@ class RayStage:
         """A host on its node; raises `ConfigError` where the node has no room for it after all."""
         node, plan = offer.node, self._parts.plan.cluster
         actor = _actor(
-            Host,
+            HostActor,
             num_cpus=HOST_CPUS,
             num_gpus=offer.gpus,
             resources=dict(offer.resources(plan)),

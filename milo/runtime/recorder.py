@@ -127,6 +127,9 @@ class Recorder:
         return self._population.pending_moves(island)
 
     async def known(self, keys: Sequence[AttemptKey]) -> Mapping[AttemptKey, Outcome]:
+        """Valid outcomes on record."""
+        return self._records.lookup(keys)
+
     async def durations(self) -> Mapping[str, tuple[int, float]]:
         """By task: how many attempts the lineage holds, and their mean seconds."""
         sums: dict[str, tuple[int, float]] = {}
@@ -136,9 +139,6 @@ class Recorder:
                     n, total = sums.get(task, (0, 0.0))
                     sums[task] = (n + score.n, total + score.n * score.latency_s)
         return {task: (n, total / n) for task, (n, total) in sums.items() if n}
-
-        """Valid outcomes on record."""
-        return self._records.lookup(keys)
 
     async def record(self, results: Sequence[AttemptResult], reservations: Sequence[str]) -> None:
         """Traces first, then the outcomes that name them, then the ledger."""

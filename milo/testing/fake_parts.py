@@ -77,6 +77,14 @@ class FakeParts:
             runner=self.runner, model="landscape", description="fake", shell=shell, close=close
         )
 
+    def sweeper(self) -> FakeParts:
+        """Nothing is ever left."""
+        return self
+
+    async def sweep(self) -> int:
+        """Nothing to remove."""
+        return 0
+
     def mutator(self, name: str) -> Mutator:
         """A mutator by name."""
         return self.mutators[name]
