@@ -32,7 +32,8 @@ from milo.runtime.parts import (
     SearchStopped,
 )
 from milo.runtime.recorder import attempt_key
-from milo.runtime.schedule import Durations, Need, SlotQueue, Work, need_of
+from milo.runtime.schedule import Durations, SlotQueue, Work, need_of
+from milo.runtime.seats import Seat, Seats
 
 BACK_OFF_S = 1.0
 MODEL_FAULT = "model: "
@@ -57,22 +58,6 @@ class _Flight:
     request: EvaluationRequest
 
 
-@dataclass(kw_only=True, slots=True)
-class _Seat:
-    """A host, its free slots and its free GPUs."""
-
-    host: HostPort
-    free: int
-    slots: int
-    gpus: int = 0
-    gpu_type: str = ""
-    total_gpus: int = 0
-
-    def fits(self, need: Need) -> bool:
-        """Whether the GPUs that are free are enough."""
-        return need.fits(self.gpus, self.gpu_type)
-
-
 class Dispatcher:
     """Implements `DispatcherPort` on one event loop."""
 
@@ -81,7 +66,7 @@ class Dispatcher:
         self._recorder = recorder
         self._model = model
         self._retries = retries
-        self._seats: list[_Seat] = []
+        self._seats = Seats()
         self._queue = SlotQueue()
         self._durations = Durations()
         self._evaluations: dict[int, _Evaluation] = {}
@@ -96,15 +81,14 @@ class Dispatcher:
         self._attempts = 0
         self._tokens = 0
         self._deadline: float | None = None
-        self._seated = asyncio.Event()
 
     async def add_host(self, host: HostPort, slots: int, gpus: int = 0, gpu_type: str = "") -> None:
         """A host joins; its slots are used at once. What is on record tells durations."""
         if not self._durations.count:
             for task, (n, seconds) in (await self._recorder.durations()).items():
                 self._durations.add(task, seconds, n)
-        self._seats.append(
-            _Seat(
+        self._seats.add(
+            Seat(
                 host=host,
                 free=slots,
                 slots=slots,
@@ -113,12 +97,11 @@ class Dispatcher:
                 total_gpus=gpus,
             )
         )
-        self._seated.set()
         self._pump()
 
     async def hosts(self) -> tuple[str, ...]:
         """Names of the hosts that are thought alive."""
-        return tuple(seat.host.name for seat in self._seats)
+        return self._seats.names
 
     async def evaluate(self, request: EvaluationRequest) -> EvaluationResult:
         """Score a candidate; waits until each of its attempts is recorded or given up.
@@ -192,29 +175,17 @@ class Dispatcher:
 
     def _pump(self) -> None:
         """Give every free slot its next attempt."""
-        while (given := self._next()) is not None:
+        while (given := self._seats.take(self._queue)) is not None:
             work, seat = given
-            seat.free -= 1
-            seat.gpus -= work.need.gpus
             task = asyncio.create_task(self._run(work, seat))
             self._tasks[task] = work.key
             task.add_done_callback(lambda done: self._tasks.pop(done, None))
 
-    def _next(self) -> tuple[Work, _Seat] | None:
-        """The next attempt and the emptiest seat that fits it; seats with GPUs are kept longest."""
-        free = [seat for seat in self._seats if seat.free > 0]
-        for seat in sorted(free, key=lambda s: (s.gpus, -s.free)):
-            work = self._queue.pop(seat.fits)
-            if work is not None:
-                return work, seat
-        return None
-
-    def _leave(self, work: Work, seat: _Seat) -> None:
-        seat.free += 1
-        seat.gpus += work.need.gpus
+    def _leave(self, work: Work, seat: Seat) -> None:
+        self._seats.leave(work, seat)
         self._pump()
 
-    async def _run(self, work: Work, seat: _Seat) -> None:
+    async def _run(self, work: Work, seat: Seat) -> None:
         """One attempt on one slot; the slot is free again however it ends."""
         flight = self._flying.get(work.key)
         if flight is None:
@@ -224,7 +195,7 @@ class Dispatcher:
             task = self._suite.tasks[work.key.task]
             result = await seat.host.run(work.key, flight.request.harness, task)
         except PeerLost as lost:
-            self._lose(seat)
+            self._seats.lose(seat.host)
             await self._recorder.forsake(str(work.key))
             result = AttemptResult(outcome=_lost(work.key, str(lost)), trace=Trace())
         except BaseException as error:  # the boundary: whoever waits is told
@@ -291,41 +262,26 @@ class Dispatcher:
                 if not flight.future.done():
                     flight.future.set_result(result.outcome)
 
-    def _lose(self, seat: _Seat) -> None:
-        """Forget a dead host; who waits for a seat is told when another one joins."""
-        if seat in self._seats:
-            self._seats.remove(seat)
-        if not self._seats:
-            self._seated.clear()
-
-    async def _some_host(self) -> HostPort:
-        await self._seated.wait()
-        return max(self._seats, key=lambda seat: seat.free).host
-
     async def smoke(self, harness: Harness) -> str:
         """A smoke test on the idlest host; tried again elsewhere if that host dies.
 
         A harness that asks for more GPUs than any host has would wait for ever: it fails.
         """
         gpus = harness.manifest.gpus
-        most = max((seat.total_gpus for seat in self._seats), default=gpus)
-        if gpus > most:
+        most = self._seats.most_gpus
+        if most is not None and gpus > most:
             return f"the manifest asks for {gpus} GPUs; no host has more than {most}"
         while True:
-            host = await self._some_host()
+            host = await self._seats.idlest()
             try:
                 return await host.smoke(harness)
             except PeerLost:
-                self._forget(host)
+                self._seats.lose(host)
 
     async def shell(self, tree: FileTree, command: str, timeout_s: float) -> tuple[Exit, FileTree]:
         """A command in a copy of a tree, on the idlest host."""
-        host = await self._some_host()
+        host = await self._seats.idlest()
         return await host.shell(tree, command, timeout_s)
-
-    def _forget(self, host: HostPort) -> None:
-        for seat in [s for s in self._seats if s.host is host]:
-            self._lose(seat)
 
     async def note(self, doing: Doing) -> None:
         """What an island is at."""
@@ -339,8 +295,8 @@ class Dispatcher:
             if was is not None and was.candidate == entry.request.candidate:
                 doing[was.island] = replace(was, done=entry.done, wanted=entry.wanted)
         return Load(
-            busy=sum(seat.slots - seat.free for seat in self._seats),
-            slots=sum(seat.slots for seat in self._seats),
+            busy=self._seats.busy,
+            slots=self._seats.slots,
             queued=len(self._queue),
             doing=tuple(doing[island] for island in sorted(doing)),
             mean_attempt_s=self._durations.mean_s,
