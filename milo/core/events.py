@@ -162,6 +162,17 @@ class MoveApplied:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class MoveVoided:
+    """A move could not take effect on this island before its round `round`, and never will."""
+
+    kind: ClassVar[str] = "move_voided"
+    island: str
+    round: int
+    move: Move
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Consulted:
     """The orchestrator answered for a stalled island (shard ``orchestrator``)."""
 
@@ -210,6 +221,7 @@ Event = (
     | FrameFixed
     | RoundEnded
     | MoveApplied
+    | MoveVoided
     | Consulted
     | IslandClosed
     | WinnerFrozen
@@ -228,6 +240,7 @@ EVENT_TYPES: Mapping[str, type[Event]] = {
         FrameFixed,
         RoundEnded,
         MoveApplied,
+        MoveVoided,
         Consulted,
         IslandClosed,
         WinnerFrozen,

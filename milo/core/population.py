@@ -66,8 +66,9 @@ class Population:
         return None
 
     def pending_moves(self, island: str) -> tuple[Move, ...]:
-        """Moves on record that touch this island and have not yet taken effect on it."""
-        applied = Counter(move for where, _, move in self.topology.moves if where == island)
+        """Moves on record that touch this island, and neither took effect on it nor are void."""
+        settled = (*self.topology.moves, *self.topology.voided)
+        done = Counter(move for where, _, move in settled if where == island)
         founded_after = self._moves_before_founding(island)
         pending = []
         for consulted in self.consultations[founded_after:]:
@@ -75,8 +76,8 @@ class Population:
                 touched = islands_touched(move)
                 if touched is not None and island not in touched:
                     continue
-                if applied[move]:
-                    applied[move] -= 1
+                if done[move]:
+                    done[move] -= 1
                 else:
                     pending.append(move)
         return tuple(pending)

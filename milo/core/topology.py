@@ -13,6 +13,7 @@ from milo.core.events import (
     IslandClosed,
     IslandFounded,
     MoveApplied,
+    MoveVoided,
     RoundEnded,
 )
 from milo.core.hypervolume import Frame
@@ -47,11 +48,12 @@ class IslandState:
 
 
 class Topology:
-    """All islands by id, in founding order, and the moves that were applied to them."""
+    """All islands by id, in founding order, and the moves that were applied to them, or voided."""
 
     def __init__(self) -> None:
         self.islands: dict[str, IslandState] = {}
         self.moves: list[tuple[str, int, Move]] = []
+        self.voided: list[tuple[str, int, Move]] = []
 
     def __getitem__(self, island: str) -> IslandState:
         if island not in self.islands:
@@ -78,6 +80,8 @@ class Topology:
                 )
             case MoveApplied():
                 self._move(event, lineage)
+            case MoveVoided():
+                self.voided.append((event.island, event.round, event.move))
             case IslandClosed():
                 self._set(event.island, closed=event.reason)
             case _:

@@ -210,9 +210,10 @@ class Shell:
         if closed is not None and number > max(closed[0], replay.begun(self.name)):
             await self._close(closed[1])
             return
-        applied = self._island.topology.moves
+        topology = self._island.topology
+        settled = (*topology.moves, *topology.voided)
         moves = [
-            m for m in replay.moves(self.name, number) if (self.name, number, m) not in applied
+            m for m in replay.moves(self.name, number) if (self.name, number, m) not in settled
         ]
         await self._enter(moves)
 

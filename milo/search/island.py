@@ -25,6 +25,7 @@ from milo.core.events import (
     Event,
     IslandFounded,
     MoveApplied,
+    MoveVoided,
     RoundEnded,
 )
 from milo.core.fitness import Evaluation
@@ -323,16 +324,23 @@ class Island:
         """Start the round after applying the moves that touch this island, in order.
 
         A move that has become void since it was checked (nothing left to take, an old curriculum,
-        an unknown donor) is left out and gives no event.
+        an unknown donor) is recorded as such, so that it waits no longer.
         """
         need = self.ask()
         if not isinstance(need, NeedRound):
             return self.settle()
         events = self.settle()
+        island = self.setup.island
         for move in moves:
-            if self._is_applicable(move):
-                applied = MoveApplied(island=self.setup.island, round=need.round, move=move)
-                events.append(self._apply(applied))
+            if island not in (islands_touched(move) or (island,)):
+                continue
+            void = self._why_void(move)
+            settled: Event = (
+                MoveVoided(island=island, round=need.round, move=move, reason=void)
+                if void
+                else MoveApplied(island=island, round=need.round, move=move)
+            )
+            events.append(self._apply(settled))
         self._record.begun = True
         return [*events, *self._advance()]
 
@@ -346,21 +354,22 @@ class Island:
         """Start no further round; closing twice does nothing."""
         return self.settle() if self.state.closed else self._decided(closing(self._record, reason))
 
-    def _is_applicable(self, move: Move) -> bool:
+    def _why_void(self, move: Move) -> str:
+        """Why a move can't take effect any more; "" where it can."""
         state = self.state
-        touched = islands_touched(move)
-        if touched is not None and state.island not in touched:
-            return False
         match move:
-            case Graft(donor_candidate=donor):
-                return donor in self.lineage and donor not in state.members
-            case Speciate(root=root):
-                known = root in state.members and root != state.root
-                return known and bool(moved_members(state, root, self.lineage))
-            case Curriculum(epoch=epoch):
-                return epoch > state.epoch
+            case Graft(donor_candidate=donor) if donor not in self.lineage:
+                return f"the donor {donor} is not known"
+            case Graft(donor_candidate=donor) if donor in state.members:
+                return f"the donor {donor} is a member already"
+            case Speciate(root=root) if root not in state.members or root == state.root:
+                return f"{root} is no member that could leave"
+            case Speciate(root=root) if not moved_members(state, root, self.lineage):
+                return f"nothing but the best is left below {root}"
+            case Curriculum(epoch=epoch) if epoch <= state.epoch:
+                return f"search set {state.epoch} is as new"
             case _:
-                return True
+                return ""
 
     # --- deciding -----------------------------------------------------------------------------
 

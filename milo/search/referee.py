@@ -54,8 +54,9 @@ def check_move(move: Move, view: PopulationView, island: str) -> None:
 
 
 def pending_moves(view: PopulationView) -> tuple[Move, ...]:
-    """Moves on record that have not yet taken effect everywhere they must."""
-    applied = Counter((where, move) for where, _, move in view.topology.moves)
+    """Moves on record that have neither taken effect nor become void everywhere they must."""
+    settled = (*view.topology.moves, *view.topology.voided)
+    applied = Counter((where, move) for where, _, move in settled)
     waiting: list[Move] = []
     for move in (move for answer in view.past for move in answer.moves):
         where = islands_touched(move) or _reached_by_curriculum(view, move)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from milo.core.attempt import AttemptKey, Outcome
 from milo.core.errors import ReplayMiss
-from milo.core.events import CandidateProposed, Consulted, IslandClosed, MoveApplied
+from milo.core.events import CandidateProposed, Consulted, IslandClosed, MoveApplied, MoveVoided
 from milo.core.evidence import Exchange
 from milo.core.moves import Consultation, Move
 from milo.store.reader import RunReader
@@ -54,7 +54,7 @@ class ReplaySource:
         return self._run.traces.get(digest).exchanges
 
     def moves(self, island: str, round_: int) -> tuple[Move, ...]:
-        """The moves that took effect on the island before its round, in order."""
+        """The moves that took effect on the island before its round, or were void, in order."""
         return tuple(self._moves.get((island, round_), ()))
 
     def closed(self, island: str) -> Closing | None:
@@ -77,7 +77,7 @@ class ReplaySource:
         match event:
             case CandidateProposed():
                 self._begun[event.island] = max(event.round, self.begun(event.island))
-            case MoveApplied():
+            case MoveApplied() | MoveVoided():
                 self._begun[event.island] = max(event.round, self.begun(event.island))
                 self._moves.setdefault((event.island, event.round), []).append(event.move)
             case IslandClosed():

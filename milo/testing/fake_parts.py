@@ -8,6 +8,7 @@ from typing import Any
 
 from milo.core.attempt import AttemptKey, Outcome, Usage
 from milo.core.errors import ModelError
+from milo.core.events import MoveApplied, MoveVoided
 from milo.core.evidence import Exchange
 from milo.core.moves import Consultation, Move
 from milo.core.plan import RunPlan
@@ -127,9 +128,10 @@ class MemoryReplay:
         return trace.exchanges if trace else ()
 
     def moves(self, island: str, round_: int) -> tuple[Move, ...]:
-        """Moves applied to an island before a round."""
-        applied = self._population.topology.moves
-        return tuple(m for where, r, m in applied if (where, r) == (island, round_))
+        """Moves applied to an island before a round, or void then."""
+        settled = (r.event for r in self._records.records())
+        moves = (e for e in settled if isinstance(e, MoveApplied | MoveVoided))
+        return tuple(e.move for e in moves if (e.island, e.round) == (island, round_))
 
     def closed(self, island: str) -> tuple[int, str] | None:
         """When the island was closed."""

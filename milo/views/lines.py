@@ -12,6 +12,7 @@ from milo.core.events import (
     IslandClosed,
     IslandFounded,
     MoveApplied,
+    MoveVoided,
     RoundEnded,
     RunEnded,
     RunResumed,
@@ -42,7 +43,8 @@ def is_notable(event: Event) -> bool:
         return event.verdict is Verdict.ADMITTED
     if isinstance(event, IslandFounded):
         return bool(event.source)
-    return isinstance(event, Consulted | MoveApplied | IslandClosed | WinnerFrozen | RunResumed)
+    moves = MoveApplied | MoveVoided
+    return isinstance(event, Consulted | moves | IslandClosed | WinnerFrozen | RunResumed)
 
 
 def consultation_words(event: Consulted) -> str:
@@ -97,7 +99,7 @@ def _scores(scores: Evaluation) -> str:
 
 
 def _of_island(
-    event: IslandFounded | FrameFixed | RoundEnded | MoveApplied | IslandClosed,
+    event: IslandFounded | FrameFixed | RoundEnded | MoveApplied | MoveVoided | IslandClosed,
 ) -> str:
     match event:
         case IslandFounded():
@@ -111,5 +113,7 @@ def _of_island(
             return f"round {event.round} ended: best validation {best} %, stall {event.stall}"
         case MoveApplied():
             return f"move applied before round {event.round}: {text.move_words(event.move)}"
+        case MoveVoided():
+            return f"move is void: {text.move_words(event.move)}: {event.reason}"
         case IslandClosed():
             return f"closed after round {event.round}: {event.reason}"

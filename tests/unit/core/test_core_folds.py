@@ -19,6 +19,7 @@ from milo.core.events import (
     IslandClosed,
     IslandFounded,
     MoveApplied,
+    MoveVoided,
     Record,
     RoundEnded,
     RunEnded,
@@ -276,6 +277,14 @@ def test_a_move_made_again_later_is_pending_again():
     to_b, to_a = Reassign(island="i1", mutator="b"), Reassign(island="i1", mutator="a")
     events = [consulted(to_b), applied(to_b), consulted(to_a), applied(to_a), consulted(to_b)]
     assert two_islands(*events).pending_moves("i1") == (to_b,)
+
+
+def test_a_move_that_is_void_waits_no_longer_and_is_no_applied_one():
+    speciate = Speciate(island="i1", root="i1.1", mutator="a", new_island="i3")
+    void = MoveVoided(island="i1", round=2, move=speciate, reason="i1.1 is no member")
+    state = two_islands(consulted(speciate), void)
+    assert state.pending_moves("i1") == () and state.unfounded() == ()
+    assert state.topology.voided == [("i1", 2, speciate)] and state.topology.moves == []
 
 
 def test_a_speciated_island_waits_only_for_moves_after_its_founding():

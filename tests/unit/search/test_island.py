@@ -27,6 +27,7 @@ from milo.core.events import (
     FrameFixed,
     IslandClosed,
     MoveApplied,
+    MoveVoided,
     RoundEnded,
     Verdict,
 )
@@ -289,15 +290,17 @@ def test_reassign_changes_who_makes_the_next_child_and_resets_the_stall():
     assert island.proposed("t", Change(title="x"))[0].mutator == "b"
 
 
-def test_moves_of_other_islands_and_void_moves_give_no_event():
+def test_moves_of_other_islands_give_no_event_and_void_moves_are_recorded_as_such():
     island, _ = after_round_0()
-    moves = [
-        Reassign(island="i2", mutator="b"),
+    voids = [
         Graft(island="i1", donor="i2", donor_candidate="i2.9"),
         Speciate(island="i1", root="i1.0", mutator="a", new_island="i4"),
         Curriculum(tasks=SEARCH[:4], epoch=0),
     ]
-    assert island.begin_round(moves) == []
+    events = island.begin_round([Reassign(island="i2", mutator="b"), *voids])
+    assert [(type(event), event.move) for event in events] == [(MoveVoided, v) for v in voids]
+    assert all(event.reason and event.round == 1 for event in events)
+    assert island.topology.moves == []
 
 
 def test_a_graft_takes_the_own_best_first_and_is_used_up_by_one_child():

@@ -6,7 +6,7 @@ import pytest
 from search_scene import TASKS, Scene
 
 from milo.core.errors import MoveRefused
-from milo.core.events import IslandFounded, Verdict
+from milo.core.events import IslandFounded, MoveVoided, Verdict
 from milo.core.moves import Curriculum, Diagnosis, Graft, Reassign, Speciate
 from milo.search.curriculum import (
     is_affordable,
@@ -243,6 +243,15 @@ def test_a_second_pending_graft_or_speciation_of_an_island_is_refused():
         check_move(GOOD["graft"], view, "i1")
     with pytest.raises(MoveRefused, match="a speciation that is not yet made"):
         check_move(Speciate(island="i1", root="i1.1", mutator="a", new_island="i5"), view, "i1")
+
+
+def test_a_speciation_that_became_void_does_not_stand_in_the_way_of_another():
+    scene = two_islands()
+    void = Speciate(island="i1", root="i1.1", mutator="b", new_island="i3")
+    scene.answered(void)
+    scene.apply(MoveVoided(island="i1", round=1, move=void, reason="nothing is left"))
+    assert pending_moves(scene.view()) == ()
+    check_move(Speciate(island="i1", root="i1.1", mutator="a", new_island="i4"), scene.view(), "i1")
 
 
 def test_grafting_the_same_harness_is_refused():
