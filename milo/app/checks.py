@@ -54,6 +54,7 @@ def rules() -> Mapping[str, Rule]:
         "suite.test": _at_least(0),
         "suite.k": _at_least(0),
         "suite.split_seed": _at_least(0),
+        "suite.seconds": _at_least(0),
         "suite.network": _one_of("no-network", "public"),
         "model.name": _filled(),
         "model.temperature": _at_least(0),

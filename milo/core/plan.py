@@ -80,6 +80,8 @@ class SuitePlan:
     """Fixes the split."""
     network: str = "no-network"
     """For tasks of a folder that say nothing about it: ``no-network``, or ``public``."""
+    seconds: float = 0.0
+    """Seconds that a harness has for an attempt; 0 for what each task says."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

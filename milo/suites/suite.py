@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from milo.core.errors import ConfigError, TaskError
@@ -29,8 +30,22 @@ def load_suite(plan: SuitePlan) -> Suite:
         raise ConfigError("suite.k", "at least 0", str(plan.k))
     if plan.path:
         return _of_folder(plan)
-    tasks = built_in_tasks(plan.name, plan.families)
+    tasks = _within(plan.seconds, built_in_tasks(plan.name, plan.families))
     return Suite(name=plan.name, tasks=tasks, splits=_splits(plan, tasks), k=plan.k or deskwork.K)
+
+
+def _within(seconds: float, tasks: Mapping[str, Task]) -> Mapping[str, Task]:
+    """The tasks with these seconds for each attempt, and for each step; 0 leaves them alone."""
+    if seconds == 0:
+        return tasks
+    return {
+        name: replace(
+            task,
+            limits=replace(task.limits, agent_timeout_s=seconds),
+            steps=tuple(replace(step, agent_timeout_s=seconds) for step in task.steps),
+        )
+        for name, task in tasks.items()
+    }
 
 
 def _of_folder(plan: SuitePlan) -> Suite:
@@ -49,7 +64,7 @@ def _of_folder(plan: SuitePlan) -> Suite:
     taken = (*splits.search, *splits.validation, *splits.test)
     return Suite(
         name=plan.name,
-        tasks={name: tasks[name] for name in sorted(taken)},
+        tasks=_within(plan.seconds, {name: tasks[name] for name in sorted(taken)}),
         splits=splits,
         k=plan.k or FOLDER_K,
         left_out=found.left_out,

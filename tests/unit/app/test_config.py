@@ -448,8 +448,8 @@ strategy.orchestrator strategy.patience strategy.selection.alpha strategy.select
 strategy.selection.kind strategy.selection.tau strategy.signals
 strategy.tested_seeds
 strategy.winner
-suite suite.families suite.k suite.name suite.network suite.path suite.search suite.split_seed
-suite.test suite.validation
+suite suite.families suite.k suite.name suite.network suite.path suite.search suite.seconds
+suite.split_seed suite.test suite.validation
 tracking tracking.group tracking.project tracking.tensorboard tracking.wandb
 """
 

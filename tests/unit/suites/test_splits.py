@@ -103,3 +103,12 @@ async def test_a_broken_task_is_quarantined_by_name_and_reason() -> None:
         "mute": "the reference solution must score 1, found no reward",
     }
     assert (report.checked, report.unproved) == (5, ("open",))
+
+
+def test_seconds_of_the_plan_stand_in_for_what_every_task_says() -> None:
+    own = load_suite(SuitePlan())
+    given = load_suite(SuitePlan(seconds=7.5))
+    assert {task.limits.agent_timeout_s for task in given.tasks.values()} == {7.5}
+    assert all(task.limits.agent_timeout_s > 7.5 for task in own.tasks.values())
+    some = next(iter(own.tasks))
+    assert given.tasks[some].digest != own.tasks[some].digest
