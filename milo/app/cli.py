@@ -104,8 +104,8 @@ def _add_reading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     status.add_argument("run", metavar="RUN")
     status.add_argument("--json", action="store_true")
     status.set_defaults(handler=_status)
-    report = commands.add_parser("report", help="what a run found")
-    report.add_argument("run", metavar="RUN")
+    report = commands.add_parser("report", help="what a run found; figures of several")
+    report.add_argument("runs", metavar="RUN", nargs="+", help="several with --figures only")
     form = report.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true")
     form.add_argument("--markdown", action="store_true")
@@ -113,6 +113,10 @@ def _add_reading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     report.set_defaults(handler=_report)
     runs = commands.add_parser("runs", help="list the runs here")
     runs.add_argument("--json", action="store_true")
+    words = "write the leaderboard and figures for a paper (into ./figures)"
+    form.add_argument(
+        "--figures", type=Path, nargs="?", const=Path("figures"), metavar="DIR", help=words
+    )
     runs.set_defaults(handler=_runs)
     export = commands.add_parser("export", help="copy a harness out of a run")
     export.add_argument("run", metavar="RUN")
@@ -121,6 +125,7 @@ def _add_reading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     export.set_defaults(handler=_export)
 
 
+    export.add_argument("--json", action="store_true")
 def _add_checking(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     doctor = commands.add_parser("doctor", help="check this machine, and say what to do")
     doctor.set_defaults(handler=_doctor)
@@ -230,10 +235,18 @@ def _report(args: argparse.Namespace) -> int:
     if args.html:
         from milo.app.watching import write_html
 
-        print(write_html(locate(args.run, RUNS_DIR), args.html))
+    if args.figures:
+        from milo.app.papers import write_figures
+
+        print(write_figures(args.runs, RUNS_DIR, args.figures))
+        return OK
+    if len(args.runs) > 1:
+        raise UserError("milo report", "one run, or several with --figures", f"{len(args.runs)}")
+    run = locate(args.runs[0], RUNS_DIR)
+        print(write_html(run, args.html))
         return OK
     form = "json" if args.json else "markdown" if args.markdown else "text"
-    print(report_text(locate(args.run, RUNS_DIR), form=form))
+    print(report_text(run, form=form))
     return OK
 
 
@@ -247,7 +260,8 @@ def _runs(args: argparse.Namespace) -> int:
 def _export(args: argparse.Namespace) -> int:
     from milo.app.inspect import export, locate
 
-    print(export(locate(args.run, RUNS_DIR), args.candidate, args.target))
+    run = locate(args.run, RUNS_DIR)
+    print(export(run, args.candidate, args.target, as_json=args.json))
     return OK
 
 

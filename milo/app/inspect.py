@@ -195,8 +195,9 @@ def _line(path: Path) -> RunLine:
     )
 
 
-def export(path: Path, candidate: str, target: Path) -> str:
-    """Write a candidate (the winner where none is named) to `target`; what was done, in words.
+def export(path: Path, candidate: str, target: Path, *, as_json: bool = False) -> str:
+    """Write a candidate (the winner where none is named) to `target`; what was done, in words or
+    as data.
 
     Raises `RunError` for an unknown candidate, a run without a winner, or a target in use.
     """
@@ -205,6 +206,15 @@ def export(path: Path, candidate: str, target: Path) -> str:
     with RunReader(path) as reader:
         name = _candidate(reader, candidate)
         harness = reader.harnesses.get(name)
+    if as_json:
+        data = {
+            "run": str(path),
+            "candidate": name,
+            "harness": harness.digest,
+            "directory": str(target),
+            "entry": list(harness.manifest.entry),
+        }
+        return json.dumps(data, indent=2, sort_keys=True)
     harness.tree.write_to(target)
     entry = " ".join(harness.manifest.entry)
     return f"{name} of {path} is in {target} (entry: {entry})\nsearch on from it: seeds={target}"

@@ -29,8 +29,7 @@ def compare_text(
 
     Runs without a winner are left out, and said. Raises `RunError` where fewer than one is left.
     """
-    paths = [path for name in names for path in _runs_of(name, runs_dir)]
-    entries, left_out = _entries(dict.fromkeys(paths), split)
+    entries, left_out = entries_of(paths_of(names, runs_dir), split)
     if not entries:
         raise RunError("runs to compare", "at least one run with a scored winner", _say(left_out))
     board = leaderboard(entries, np.random.default_rng(0), each=each)
@@ -74,6 +73,11 @@ def launch_with(launcher: Launcher) -> Launch:
     return launch
 
 
+def paths_of(names: Sequence[str], runs_dir: Path) -> tuple[Path, ...]:
+    """The run directories that names mean, each once; a folder means the runs below it."""
+    return tuple(dict.fromkeys(path for name in names for path in _runs_of(name, runs_dir)))
+
+
 def _runs_of(name: str, runs_dir: Path) -> tuple[Path, ...]:
     folder = Path(name)
     if folder.is_dir() and not (folder / "run.json").is_file():
@@ -83,8 +87,9 @@ def _runs_of(name: str, runs_dir: Path) -> tuple[Path, ...]:
     return (locate(name, runs_dir),)
 
 
-def _entries(paths: Sequence[Path] | dict[Path, None], split: str) -> tuple[list[Entry], list[str]]:
-    """The entries on one split: the named one, else test where all have it, else validation."""
+def entries_of(paths: Sequence[Path], split: str = "") -> tuple[list[Entry], list[str]]:
+    """The entries on one split, and why runs are left out: the named split, else test where any
+    winner is scored there, else validation."""
     for chosen in (split,) if split else SPLITS:
         entries: list[Entry] = []
         left_out: list[str] = []

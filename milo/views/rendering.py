@@ -117,13 +117,14 @@ def _markdown_section(section: Section) -> Iterator[str]:
     if section.lines:
         yield ""
     if section.table is not None:
-        yield from _markdown_table(section.table)
+        yield from markdown_table(section.table)
         yield ""
     if section.code:
         yield from ("```", *section.code, "```", "")
 
 
-def _markdown_table(table: TableOf) -> Iterator[str]:
+def markdown_table(table: TableOf) -> Iterator[str]:
+    """The lines of a table in Markdown."""
     yield _row(column.name for column in table.columns)
     yield _row("---:" if column.number else "---" for column in table.columns)
     for row in table.rows:

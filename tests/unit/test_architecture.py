@@ -47,6 +47,7 @@ ONLY_IN: dict[str, set[str]] = {
     "wandb": {"milo/views/"},
     "xllamacpp": {"milo/gateway/"},
     "rich": {"milo/views/", "milo/app/"},
+    "matplotlib": {"milo/views/figures/"},
 }
 """Packages that only these files or folders may import."""
 

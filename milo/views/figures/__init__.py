@@ -1,0 +1,1 @@
+"""Figures for a paper, drawn by matplotlib as vector files in one style."""
