@@ -19,7 +19,7 @@ from milo.core.harness import Harness
 from milo.core.lineage import Lineage
 from milo.core.moves import Consultation
 from milo.core.servers import ModelServer as ModelServer  # noqa: PLC0414
-from milo.core.task import Limits, Setting, Task
+from milo.core.task import Limits, Reach, Setting, Task
 from milo.core.topology import Topology
 from milo.core.tree import FileTree
 
@@ -39,8 +39,9 @@ class Clock(Protocol):
 class Command:
     """What to run inside an environment. `gateway` says whether the model may be reached.
 
-    Arguments that name files of a mounted harness are made absolute by the environment.
-    Output is captured up to `output_bytes` per stream, the rest is read and dropped.
+    `reach` is what it may reach beside, and `user` whom it runs as; None and "" are the
+    environment's own. Arguments that name files of a mounted harness are made absolute by the
+    environment. Output is captured up to `output_bytes` per stream, the rest is read and dropped.
     """
 
     argv: tuple[str, ...]
@@ -48,6 +49,8 @@ class Command:
     env: Mapping[str, str] = field(default_factory=dict)
     gateway: bool = False
     output_bytes: int = 64 * 1024
+    reach: Reach | None = None
+    user: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,7 +73,8 @@ class EnvironmentSpec:
     the host are shown read-only at their own paths. `limits_addresses` is False for programs that
     reserve far more address space than they use, which a limit per process would only break.
     Commands start in `setting.workdir`, which is where the workspace lies: without an image it
-    holds the workspace tree, with one what the image has there.
+    holds the workspace tree, with one what the image has there. `reach` is what commands may reach
+    by default, `reaches` and `users` what some of them will ask for instead.
     """
 
     workspace: FileTree
@@ -82,6 +86,13 @@ class EnvironmentSpec:
     folders: tuple[Path, ...] = ()
     limits_addresses: bool = True
     setting: Setting = field(default_factory=Setting)
+    reaches: tuple[Reach, ...] = ()
+    users: tuple[str, ...] = ()
+
+    @property
+    def reach(self) -> Reach:
+        """What commands may reach that ask for nothing else."""
+        return Reach(network=self.limits.network, hosts=self.setting.hosts)
 
 
 class Environment(Protocol):

@@ -24,6 +24,15 @@ class Network(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Reach:
+    """What a command may reach beside the gateway; where that is an allowlist, `hosts` alone:
+    names, ``*.`` patterns for all below a name, addresses and CIDR ranges."""
+
+    network: Network = Network.NONE
+    hosts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
     """What one environment may use. Seconds, MiB and counts."""
 
@@ -37,6 +46,8 @@ class Limits:
 
 
 WORKSPACE = "/workspace"
+LATER = ("user", "reach")
+"""Fields that older records of a task don't know: unset, they are no part of its hash."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,7 +91,7 @@ class Setting:
 
     Without an image the workspace is all there is; an empty `workdir` is the image's own. `hosts`
     may be reached where the network is an allowlist; `gpus` are wanted of one of `gpu_types` (any,
-    where it is empty).
+    where it is empty). The harness works as `user`, by name or number; "" is the image's own.
     """
 
     image: Image | None = None
@@ -89,6 +100,7 @@ class Setting:
     gpus: int = 0
     gpu_types: tuple[str, ...] = ()
     healthcheck: Healthcheck | None = None
+    user: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,7 +110,8 @@ class Judging:
     `limits` stand in for the task's own while the verifier runs. A `separate` verifier runs in a
     fresh setting (`setting`, or the task's own start), which is given `artifacts`, files and
     folders by absolute path, and whatever lay in /logs/artifacts. A `bundled` verifier's image
-    holds the tests at /tests already.
+    holds the tests at /tests already. `reach` is what the verifier may reach where that isn't what
+    the harness may; it works as `user`.
     """
 
     env: Mapping[str, str] = field(default_factory=dict)
@@ -108,6 +121,8 @@ class Judging:
     bundled: bool = False
     setting: Setting | None = None
     artifacts: tuple[str, ...] = ()
+    reach: Reach | None = None
+    user: str = ""
 
 
 class StepReward(StrEnum):
@@ -171,6 +186,19 @@ class Task:
     @property
     def digest(self) -> str:
         """Content hash over everything that can change an outcome.
+    @property
+    def reach(self) -> Reach:
+        """What the harness may reach."""
+        return Reach(network=self.limits.network, hosts=self.setting.hosts)
+
+    @property
+    def verifier_reach(self) -> Reach:
+        """What the verifier may reach."""
+        if self.judging.reach is not None or self.judging.limits is None:
+            return self.judging.reach or self.reach
+        setting = self.judging.setting or self.setting
+        return Reach(network=self.judging.limits.network, hosts=setting.hosts)
+
 
         What a plain task leaves at its default is left out, so that its hash stays what it was.
         """
@@ -202,6 +230,7 @@ def _words(part: object) -> str:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+    names = [name for name in names if name not in LATER or getattr(part, name)]
 class Splits:
     """Disjoint task ids: searched on, validated on, and read once after the winner is frozen."""
 
