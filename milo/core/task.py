@@ -184,9 +184,6 @@ class Task:
         return all(step.solution for step in self.steps) if self.steps else bool(self.solution)
 
     @property
-    def digest(self) -> str:
-        """Content hash over everything that can change an outcome.
-    @property
     def reach(self) -> Reach:
         """What the harness may reach."""
         return Reach(network=self.limits.network, hosts=self.setting.hosts)
@@ -199,6 +196,9 @@ class Task:
         setting = self.judging.setting or self.setting
         return Reach(network=self.judging.limits.network, hosts=setting.hosts)
 
+    @property
+    def digest(self) -> str:
+        """Content hash over everything that can change an outcome.
 
         What a plain task leaves at its default is left out, so that its hash stays what it was.
         """
@@ -226,11 +226,11 @@ def _words(part: object) -> str:
     if not is_dataclass(part):
         return repr(part)
     names = [f.name for f in fields(part) if f.name not in ("solution", "solution_env")]
+    names = [name for name in names if name not in LATER or getattr(part, name)]
     return repr([type(part).__name__, *(_words(getattr(part, name)) for name in names)])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-    names = [name for name in names if name not in LATER or getattr(part, name)]
 class Splits:
     """Disjoint task ids: searched on, validated on, and read once after the winner is frozen."""
 
