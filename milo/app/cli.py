@@ -110,22 +110,22 @@ def _add_reading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     form.add_argument("--json", action="store_true")
     form.add_argument("--markdown", action="store_true")
     form.add_argument("--html", type=Path, metavar="FILE", help="write the replay page")
-    report.set_defaults(handler=_report)
-    runs = commands.add_parser("runs", help="list the runs here")
-    runs.add_argument("--json", action="store_true")
     words = "write the leaderboard and figures for a paper (into ./figures)"
     form.add_argument(
         "--figures", type=Path, nargs="?", const=Path("figures"), metavar="DIR", help=words
     )
+    report.set_defaults(handler=_report)
+    runs = commands.add_parser("runs", help="list the runs here")
+    runs.add_argument("--json", action="store_true")
     runs.set_defaults(handler=_runs)
     export = commands.add_parser("export", help="copy a harness out of a run")
     export.add_argument("run", metavar="RUN")
     export.add_argument("candidate", nargs="?", default="", metavar="CANDIDATE")
     export.add_argument("target", type=Path, metavar="DIR", help="must not exist or be empty")
+    export.add_argument("--json", action="store_true")
     export.set_defaults(handler=_export)
 
 
-    export.add_argument("--json", action="store_true")
 def _add_checking(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     doctor = commands.add_parser("doctor", help="check this machine, and say what to do")
     doctor.set_defaults(handler=_doctor)
@@ -232,9 +232,6 @@ def _status(args: argparse.Namespace) -> int:
 def _report(args: argparse.Namespace) -> int:
     from milo.app.inspect import locate, report_text
 
-    if args.html:
-        from milo.app.watching import write_html
-
     if args.figures:
         from milo.app.papers import write_figures
 
@@ -243,6 +240,9 @@ def _report(args: argparse.Namespace) -> int:
     if len(args.runs) > 1:
         raise UserError("milo report", "one run, or several with --figures", f"{len(args.runs)}")
     run = locate(args.runs[0], RUNS_DIR)
+    if args.html:
+        from milo.app.watching import write_html
+
         print(write_html(run, args.html))
         return OK
     form = "json" if args.json else "markdown" if args.markdown else "text"

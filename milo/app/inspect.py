@@ -206,6 +206,7 @@ def export(path: Path, candidate: str, target: Path, *, as_json: bool = False) -
     with RunReader(path) as reader:
         name = _candidate(reader, candidate)
         harness = reader.harnesses.get(name)
+    harness.tree.write_to(target)
     if as_json:
         data = {
             "run": str(path),
@@ -215,7 +216,6 @@ def export(path: Path, candidate: str, target: Path, *, as_json: bool = False) -
             "entry": list(harness.manifest.entry),
         }
         return json.dumps(data, indent=2, sort_keys=True)
-    harness.tree.write_to(target)
     entry = " ".join(harness.manifest.entry)
     return f"{name} of {path} is in {target} (entry: {entry})\nsearch on from it: seeds={target}"
 
