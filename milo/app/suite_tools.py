@@ -142,7 +142,7 @@ async def _in_steps(
         judgements.append(await judge(sandbox, environment, task, owner, step))
         if judgements[-1].reward is None or falls_short(judgements[-1], step):
             break
-    return combined(judgements, task.steps, task.step_reward)
+    return combined(judgements, task.steps, task.step_reward, task.reward_range)
 
 
 async def _solve(

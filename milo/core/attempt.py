@@ -6,6 +6,9 @@ import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+TRIED = "tried-"
+"""How flags begin that change no score."""
+
 
 class Status(StrEnum):
     """How an attempt ended; keeps the harness's failures apart from ours."""
@@ -95,7 +98,8 @@ class Outcome:
     """The record of one attempt.
 
     `reward` is a finite number in [0, 1], or None where the attempt is missing (an infrastructure
-    status). `flags` name signs of reward hacking; a flagged attempt scores 0. `detail` is the
+    status). `flags` name signs of reward hacking; an attempt with one that is `telling` scores 0,
+    the others (``tried-…``) say what it reached for in vain. `detail` is the
     reason in words; `trace` the content hash of the stored trace.
     """
 
@@ -126,6 +130,11 @@ class Outcome:
     def latency_s(self) -> float:
         """Seconds of the agent phase only."""
         return self.timings.agent_s
+
+
+def is_telling(flag: str) -> bool:
+    """Whether a flag costs the attempt its reward."""
+    return not flag.startswith(TRIED)
 
 
 def is_reward(value: object) -> bool:

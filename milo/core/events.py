@@ -86,8 +86,9 @@ class IslandFounded:
 class CandidateProposed:
     """A candidate entered the lineage. Parents are empty for a seed, two for a graft.
 
-    `harness` is its content hash, `parents_by` the rounds' snapshot size, `usage` what the
-    mutator spent. `tries` counts proposals that were sent back before this one.
+    `harness` is its content hash, `usage` what the mutator spent. `tries` counts the proposals,
+    this one too; `sent_back` says of each that was refused why, in full. That is for the run's
+    owner alone, since it may name tasks that are held out.
     """
 
     kind: ClassVar[str] = "candidate_proposed"
@@ -101,6 +102,7 @@ class CandidateProposed:
     patch_lines: int = 0
     tries: int = 1
     usage: Usage = field(default_factory=Usage)
+    sent_back: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

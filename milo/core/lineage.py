@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from milo.core.attempt import Usage
@@ -23,6 +23,7 @@ class Node:
     """A candidate and all that is known of it; `verdict` is None until it is judged.
 
     `island` is the island that made it; membership after Speciate is the topology's business.
+    `sent_back` is for the run's owner alone.
     """
 
     candidate: str
@@ -40,6 +41,7 @@ class Node:
     reason: str = ""
     gain: float = 0.0
     support: float = 0.0
+    sent_back: tuple[str, ...] = ()
 
     def evaluation(self, split: str) -> Evaluation:
         """Per-task scores on ``search``, ``validation`` or ``test``; empty where unscored."""
@@ -88,6 +90,13 @@ class Lineage:
             case _:
                 pass
 
+    def seen(self, show: Callable[[Node], Node]) -> Lineage:
+        """A copy in which every candidate is as `show` lets it be seen."""
+        copy = Lineage()
+        copy._nodes = {candidate: show(node) for candidate, node in self._nodes.items()}
+        copy._children = {parent: list(ids) for parent, ids in self._children.items()}
+        return copy
+
     def children(self, candidate: str) -> tuple[str, ...]:
         """Ids of the candidates that have this one among their parents."""
         return tuple(self._children.get(candidate, ()))
@@ -128,6 +137,7 @@ class Lineage:
             patch_lines=event.patch_lines,
             tries=event.tries,
             usage=event.usage,
+            sent_back=event.sent_back,
         )
         for parent in event.parents:
             self._children.setdefault(parent, []).append(event.candidate)

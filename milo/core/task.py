@@ -159,7 +159,9 @@ class Task:
     `workspace` is what the environment starts with; `tests` enters only after the agent phase
     has ended; `solution` is the reference, run by `suite check` only. `needs` names sandbox
     capabilities (for instance ``"image-build"``) without which the task is refused. A task whose
-    reward comes in steps declares `resolved_at`, the reward that counts as a full solve. A task
+    reward comes in steps declares `resolved_at`, the reward that counts as a full solve, and one
+    whose verifier counts otherwise than from 0 to 1 its `reward_range`; the reward is the share of
+    that range (`resolved_at` too). A task
     with `steps` has no tests or solution of its own, and its instruction is all of theirs.
     """
 
@@ -177,6 +179,7 @@ class Task:
     judging: Judging = field(default_factory=Judging)
     steps: tuple[Step, ...] = ()
     step_reward: StepReward = StepReward.MEAN
+    reward_range: tuple[float, float] = (0.0, 1.0)
 
     @property
     def has_solution(self) -> bool:
@@ -211,6 +214,7 @@ class Task:
             repr(self.resolved_at),
             *(_words(part) for part in (self.setting, self.judging) if part != type(part)()),
             *(_words(part) for part in (*self.steps, self.step_reward) if self.steps),
+            *([repr(self.reward_range)] if self.reward_range != (0.0, 1.0) else []),
         )
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from milo.core.attempt import Outcome, Status, Timings, Usage
 from milo.core.evidence import Trace
 from milo.core.ports import AttemptJob, AttemptResult, Exit, SessionReport
+from milo.rollout.conduct import tried
+from milo.rollout.integrity import IMPOSSIBLE_REWARD, tampering
 from milo.rollout.verifier import Judgement
 
 FULL_SOLVE_SLACK = 1e-9
@@ -81,7 +83,7 @@ class Account:
     def all_flags(self) -> tuple[str, ...]:
         """Signs of reward hacking, in the environment and in the model session."""
         report = self.phase.report
-        return self.flags + (report.flags if report is not None else ())
+        return self.flags + (() if report is None else report.flags + tampering(report.exchanges))
 
     def unjudged(self) -> AttemptResult:
         """The result where no verifier ran: missing if ours was the fault, 0 if flagged."""
@@ -92,7 +94,12 @@ class Account:
         return self._result(self.status, reward, detail, Judgement(reward=None))
 
     def judged(self, judgement: Judgement) -> AttemptResult:
-        """The result with the verifier's reward, or missing where it gave none."""
+        """The result with the verifier's reward, 0 where it is an impossible one, or missing where
+        it gave none."""
+        if judgement.impossible:
+            flagged = replace(self, flags=(*self.flags, IMPOSSIBLE_REWARD))
+            detail = f"flagged: {IMPOSSIBLE_REWARD}: {judgement.detail}"
+            return flagged._result(self.status, 0.0, detail, judgement)
         if judgement.reward is None:
             return self._result(Status.VERIFIER_ERROR, None, judgement.detail, judgement)
         return self._result(self.status, judgement.reward, self.phase.detail, judgement)
@@ -101,6 +108,7 @@ class Account:
         self, status: Status, reward: float | None, detail: str, judgement: Judgement
     ) -> AttemptResult:
         report, solved_at = self.phase.report, self.job.task.resolved_at
+        trace = self._trace(judgement)
         outcome = Outcome(
             key=self.job.key,
             status=status,
@@ -108,10 +116,10 @@ class Account:
             resolved=reward is not None and reward >= solved_at - FULL_SOLVE_SLACK,
             usage=report.usage if report is not None else Usage(),
             timings=self._timings(judgement),
-            flags=self.all_flags,
+            flags=self.all_flags + tried(self.job.harness.tree, self.job.task, trace),
             detail=detail,
         )
-        return AttemptResult(outcome=outcome, trace=self._trace(judgement))
+        return AttemptResult(outcome=outcome, trace=trace)
 
     def _timings(self, judgement: Judgement) -> Timings:
         setup, entry = self.phase.setup, self.phase.entry

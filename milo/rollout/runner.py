@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from milo.core.disclosure import Reader, shown_to
 from milo.core.errors import HarnessError, TaskError
 from milo.core.harness import Harness
 from milo.core.ports import (
@@ -31,7 +32,7 @@ from milo.core.task import Network, Task
 from milo.core.tree import FileTree
 from milo.rollout.account import Account, AgentPhase, faulty
 from milo.rollout.changes import TOO_MUCH, changed_texts
-from milo.rollout.integrity import signs
+from milo.rollout.integrity import hooks, signs
 from milo.rollout.smoke import smoke
 from milo.rollout.staging import prepare, until_healthy
 from milo.rollout.stepwise import Walk
@@ -76,11 +77,12 @@ class LocalAttemptRunner:
         return await smoke(self._sandbox, harness, self._owner, self._clock.now())
 
     def _spec(self, job: AttemptJob) -> EnvironmentSpec:
+        seen = shown_to(Reader.HARNESS, job.task)
         return EnvironmentSpec(
-            workspace=job.task.workspace,
+            workspace=seen.workspace,
             mounts={
                 "/harness": job.harness.tree,
-                "/task": _instruction(job.task.instruction),
+                "/task": _instruction(seen.instruction),
             },
             limits=job.task.limits,
             owner=self._owner,
@@ -121,13 +123,16 @@ class LocalAttemptRunner:
             return (await _account(job, environment, AgentPhase(setup=setup))).unjudged()
         whole = sum(step.agent_timeout_s + step.verifier_timeout_s for step in steps)
         session = await self._gateway.open_session(str(job.key), self._caps, whole)
-        walk = Walk(task=job.task)
+        walk, changed = Walk(task=job.task), dict[str, str]()
         try:
             for step in steps:
                 await prepare(environment, job.task, step)
                 await environment.mount("/task", _instruction(step.instruction))
                 entry = self._entry(job, session, step.agent_timeout_s)
-                walk.acted(await environment.run(entry), await _signs(environment))
+                ended, flags = await environment.run(entry), await _signs(environment)
+                # Before the verifier comes: what it leaves in the workspace is no harness's.
+                changed = dict(await _changed(environment, job.task))
+                walk.acted(ended, flags + hooks(job.task.workspace, changed))
                 if walk.flags:
                     break
                 judgement = await judge(self._sandbox, environment, job.task, self._owner, step)
@@ -139,7 +144,7 @@ class LocalAttemptRunner:
             job=job,
             phase=walk.phase(setup, report),
             flags=walk.flags,
-            changed=await _changed(environment, job.task),
+            changed=changed,
         )
         if account.status.is_infrastructure or account.all_flags:
             return account.unjudged()
@@ -147,7 +152,7 @@ class LocalAttemptRunner:
 
     def _entry(self, job: AttemptJob, session: ModelSession, timeout_s: float) -> Command:
         env = {
-            **job.task.env,
+            **shown_to(Reader.HARNESS, job.task).env,
             "MILO_TASK": f"/task/{INSTRUCTION}",
             "OPENAI_BASE_URL": f"http://127.0.0.1:{GATEWAY_PORT}/v1",
             "OPENAI_API_KEY": session.token,
@@ -176,6 +181,7 @@ async def _set_up(job: AttemptJob, environment: Environment, agent_s: float) -> 
 async def _account(job: AttemptJob, environment: Environment, phase: AgentPhase) -> Account:
     flags = await _signs(environment)
     changed = await _changed(environment, job.task)
+    flags += hooks(job.task.workspace, changed)
     return Account(job=job, phase=phase, flags=flags, changed=changed)
 
 

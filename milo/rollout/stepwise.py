@@ -48,4 +48,5 @@ class Walk:
 
     def judgement(self) -> Judgement:
         """What the whole task was given."""
-        return combined(self.judgements, self.task.steps, self.task.step_reward)
+        task = self.task
+        return combined(self.judgements, task.steps, task.step_reward, task.reward_range)

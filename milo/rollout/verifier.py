@@ -6,8 +6,10 @@ at /tests, ``/tests/test.sh`` runs in the workspace without the gateway; its exi
 A verifier of its own runs in a fresh environment instead, with the agent's artifacts. The reward
 is /logs/verifier/reward.json (a flat object of finite numbers: its
 key ``reward``, else the mean of its values) or, where that is missing, reward.txt (one number).
-A reward that is missing, empty, not finite or outside [0, 1], and a time-out of the verifier,
-say nothing about the harness: there is no reward.
+The number that counts must be finite and in the task's range ([0, 1] where it declares none), of
+which it is kept as a share. One that isn't was made so by what the harness left, and is worth 0. A
+reward that is missing, empty or no number, and a time-out of the verifier, say nothing about the
+harness: there is no reward.
 
 To writers of ``test.sh``: the workspace is hostile. Call ``python3 -I /tests/check.py``, for
 without ``-I`` (or with ``-m`` or ``-c``) a ``json.py`` or ``sitecustomize.py`` in the workspace
@@ -19,9 +21,9 @@ no expected answers; the standard output is kept for the run's owner alone.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from milo.core.attempt import is_reward
 from milo.core.ports import Command, Environment, EnvironmentSpec, Exit, Sandbox
@@ -38,13 +40,15 @@ OUTPUT_BYTES = 16 * 1024
 REWARD_BYTES = 64 * 1024
 REWARD_KEY = "reward"
 KEPT_LOGS = ("agent", "artifacts")
+UNIT = (0.0, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Judgement:
     """What the verifier said: a reward in [0, 1], or None and the reason in `detail`.
 
-    `rewards` are all that were given, by key. `report` is public, `output` is for the run's owner.
+    An `impossible` reward is a number that can't be one. `rewards` are all that were given, by
+    key. `report` is public, `output` is for the run's owner.
     """
 
     reward: float | None
@@ -53,6 +57,7 @@ class Judgement:
     report: str = ""
     output: str = ""
     seconds: float = 0.0
+    impossible: bool = False
 
 
 async def judge(
@@ -102,7 +107,7 @@ async def verify(
             output_bytes=OUTPUT_BYTES,
         )
     )
-    return judged(ended, await environment.logs())
+    return judged(ended, await environment.logs(), task.reward_range)
 
 
 def falls_short(judgement: Judgement, step: Step) -> bool:
@@ -112,7 +117,12 @@ def falls_short(judgement: Judgement, step: Step) -> bool:
     )
 
 
-def combined(judgements: Sequence[Judgement], steps: Sequence[Step], rule: StepReward) -> Judgement:
+def combined(
+    judgements: Sequence[Judgement],
+    steps: Sequence[Step],
+    rule: StepReward,
+    span: tuple[float, float] = UNIT,
+) -> Judgement:
     """The judgement of a task from those of the steps done; none of them may be missing.
 
     By Harbor's rules: the mean by key over the steps done, a key that a step lacks being 0 there;
@@ -123,11 +133,12 @@ def combined(judgements: Sequence[Judgement], steps: Sequence[Step], rule: StepR
         if judgement.reward is None:
             return replace(judgement, detail=f"step {name}: {judgement.detail}")
     rewards = judgements[-1].rewards if rule is StepReward.FINAL else _means(judgements)
-    reward = _one(rewards)
+    reward = _share(_one(rewards), span)
     return Judgement(
         reward=reward if is_reward(reward) else None,
         rewards=rewards,
-        detail="" if is_reward(reward) else f"the steps give {reward!r}, not a number in [0, 1]",
+        detail="" if is_reward(reward) else f"the steps give {_one(rewards)!r}, {_not_in(span)}",
+        impossible=not is_reward(reward),
         report="\n".join(f"[{name}] {j.report}" for name, j in named if j.report)[:REPORT_CHARS],
         output="\n".join(f"[{name}]\n{j.output}" for name, j in named),
         seconds=sum(judgement.seconds for judgement in judgements),
@@ -147,44 +158,63 @@ def runnable(tests: FileTree) -> FileTree:
     return FileTree({**tests, TEST_SCRIPT: File(script.data, True)})
 
 
-def judged(ended: Exit, logs: FileTree) -> Judgement:
-    """The judgement from how the test ended and the files it left."""
-    rewards, detail = read_rewards(logs)
+def judged(ended: Exit, logs: FileTree, span: tuple[float, float] = UNIT) -> Judgement:
+    """The judgement from how the test ended and the files it left; `span` is the task's range."""
+    rewards, detail, impossible = _read(logs, span)
     if ended.limit == "time":
-        rewards, detail = {}, f"the verifier was ended at its limit after {ended.seconds:.1f} s"
+        rewards, impossible = {}, False
+        detail = f"the verifier was ended at its limit after {ended.seconds:.1f} s"
     elif not rewards:
         detail = f"{detail} (the verifier ended with code {ended.code})"
     return Judgement(
-        reward=_one(rewards) if rewards else None,
+        reward=_share(_one(rewards), span) if rewards else None,
         rewards=rewards,
         detail=detail,
+        impossible=impossible,
         report=logs.text(REPORT)[:REPORT_CHARS] if REPORT in logs else "",
         output=ended.stdout + ended.stderr,
         seconds=ended.seconds,
     )
 
 
-def read_reward(logs: FileTree) -> tuple[float | None, str]:
+def read_reward(logs: FileTree, span: tuple[float, float] = UNIT) -> tuple[float | None, str]:
     """The reward and "", or None and what is wrong with the reward files."""
-    rewards, detail = read_rewards(logs)
-    return (_one(rewards) if rewards else None), detail
+    rewards, detail, _ = _read(logs, span)
+    return (_share(_one(rewards), span) if rewards else None), detail
 
 
-def read_rewards(logs: FileTree) -> tuple[Mapping[str, float], str]:
-    """The rewards by key and "", or none and what is wrong with the reward files."""
+class _Read(NamedTuple):
+    """The rewards by key, or none and what is wrong; `impossible` where they are numbers."""
+
+    rewards: Mapping[str, float]
+    detail: str = ""
+    impossible: bool = False
+
+
+def _read(logs: FileTree, span: tuple[float, float]) -> _Read:
     name = REWARD_JSON if REWARD_JSON in logs else REWARD_TEXT
     if name not in logs:
-        return {}, "no reward file was written"
+        return _Read({}, "no reward file was written")
     if len(logs[name].data) > REWARD_BYTES:
-        return {}, f"{name} is too large"
+        return _Read({}, f"{name} is too large")
     text = logs.text(name)
     try:
         rewards = _from_json(text) if name == REWARD_JSON else {REWARD_KEY: float(text)}
     except (ValueError, RecursionError, OverflowError) as error:
-        return {}, f"{name} holds no reward: {error}"
-    if not is_reward(_one(rewards)):
-        return {}, f"{name} holds {_one(rewards)!r}, not a finite number in [0, 1]"
-    return rewards, ""
+        return _Read({}, f"{name} holds no reward: {error}")
+    if not is_reward(_share(_one(rewards), span)):
+        return _Read({}, f"{name} holds {_one(rewards)!r}, {_not_in(span)}", impossible=True)
+    return _Read(rewards)
+
+
+def _share(reward: float, span: tuple[float, float]) -> float:
+    """Where a number stands in a range: 0 at its low end, 1 at its high end."""
+    low, high = span
+    return reward if span == UNIT else (reward - low) / (high - low)
+
+
+def _not_in(span: tuple[float, float]) -> str:
+    return f"not a finite number in [{span[0]:g}, {span[1]:g}]"
 
 
 def _one(rewards: Mapping[str, float]) -> float:
@@ -201,6 +231,4 @@ def _from_json(text: str) -> dict[str, float]:
     for key, value in values.items():
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError(f"key {key!r} is {type(value).__name__}, not a number")
-        if not math.isfinite(value):
-            raise ValueError(f"key {key!r} is {value!r}, not a finite number")
     return {str(key): float(value) for key, value in values.items()}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from milo.core.attempt import Usage
+from milo.core.disclosure import Reader, shown_to
 from milo.core.errors import ReplayMiss
 from milo.core.events import Consulted
 from milo.core.evidence import Exchange
@@ -69,7 +71,7 @@ class Conductor:
         left = (await self._recorder.remaining())["attempts"]
         return PopulationView(
             topology=self._population.topology,
-            lineage=self._population.lineage,
+            lineage=self._population.lineage.seen(partial(shown_to, Reader.ORCHESTRATOR)),
             pool=plan.agents.mutators,
             search_split=self._suite.splits.search,
             attempts_left=None if left is None else int(left),

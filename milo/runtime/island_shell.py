@@ -10,9 +10,11 @@ import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from milo.core.attempt import Usage
 from milo.core.budget import Spend
+from milo.core.disclosure import Reader, shown_to
 from milo.core.errors import (
     BudgetExceeded,
     ClusterError,
@@ -26,6 +28,7 @@ from milo.core.evidence import Brief, ParentView, Proposal
 from milo.core.harness import Harness, patch_between
 from milo.core.moves import Graft, Move
 from milo.core.ports import Mutator
+from milo.core.redaction import redactor
 from milo.core.task import Suite
 from milo.runtime.bench import Bench
 from milo.runtime.parts import (
@@ -45,7 +48,7 @@ from milo.search.island import (
     NeedRound,
     NeedScores,
 )
-from milo.search.preflight import check_child
+from milo.search.preflight import Refusal, check_child
 from milo.search.snapshot import build_snapshot
 
 EVIDENCE_LIMIT = 96
@@ -71,7 +74,11 @@ class Shell:
         self._pace = pace
         self._suite: Suite = parts.suite()
         self._replay: Replay | None = parts.replay()
-        self._generality = GeneralityIndex(tuple(self._suite.tasks.values()))
+        splits = self._suite.splits
+        self._generality = GeneralityIndex(
+            tuple(self._suite.tasks.values()), held_out=(*splits.validation, *splits.test)
+        )
+        self._redactor = redactor(parts.secrets())
 
     @property
     def name(self) -> str:
@@ -263,7 +270,7 @@ class Shell:
         )
         try:
             proposal = await proposed_by(self._parts.mutator(spec), brief, bench)
-            error = await self._preflight(brief, proposal)
+            refusal = await self._preflight(brief, proposal)
         except (ReplayMiss, ClusterError, RecordError, ConfigError):
             raise
         except MiloError as failure:
@@ -271,19 +278,23 @@ class Shell:
             return
         finally:
             await bench.keep()
-        if error:
-            await self._record(self._island.sent_back(error, proposal.usage))
+        if refusal.reason:
+            events = self._island.sent_back(refusal.reason, proposal.usage, refusal.full)
+            await self._record(events)
             return
         await self._commit(need, brief, proposal)
 
-    async def _preflight(self, brief: Brief, proposal: Proposal) -> str:
-        """What must hold before any attempt is paid; "" or the reason."""
+    async def _preflight(self, brief: Brief, proposal: Proposal) -> Refusal:
+        """What must hold before any attempt is paid, or why it doesn't."""
         parents = [parent.harness for parent in brief.parents]
-        reason = check_child(parents, proposal.tree, self._generality, brief.forbidden_digests)
-        if reason:
-            return reason
+        refusal = check_child(parents, proposal.tree, self._generality, brief.forbidden_digests)
+        if refusal.reason:
+            return refusal
+        secret = ", ".join(self._redactor.finds_in(proposal.tree))
+        if secret:
+            return Refusal(reason=f"the child holds a secret of the run's owner: {secret}")
         child = Harness.from_tree(proposal.tree, "the child")
-        return await self._peers.dispatcher.smoke(child)
+        return Refusal(reason=await self._peers.dispatcher.smoke(child))
 
     async def _commit(self, need: NeedChild, brief: Brief, proposal: Proposal) -> None:
         child = Harness.from_tree(proposal.tree, need.candidate)
@@ -303,7 +314,7 @@ class Shell:
             )
             for parent in await self._measured(need.parents)
         ]
-        lineage = self._island.lineage
+        lineage = self._island.lineage.seen(partial(shown_to, Reader.MUTATOR))
         return Brief(
             island=self.name,
             round=need.round,

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from milo.core.attempt import AttemptKey, Outcome, Usage
 from milo.core.budget import Ledger, Spend
+from milo.core.disclosure import Reader, shown_to
 from milo.core.events import (
     CandidateJudged,
     CandidateProposed,
@@ -186,20 +187,13 @@ class Recorder:
         )
 
     def _evidence(self, outcome: Outcome) -> Evidence:
-        task = self._suite.tasks[outcome.key.task]
+        task = shown_to(Reader.MUTATOR, self._suite.tasks[outcome.key.task])
         trace = self._records.get_trace(outcome.trace) if outcome.trace else Trace()
         return Evidence(
             instruction=task.instruction,
             family=task.family,
-            outcome=outcome,
-            trace=Trace(
-                exchanges=trace.exchanges,
-                stdout=trace.stdout,
-                stderr=trace.stderr,
-                exit_code=trace.exit_code,
-                changed=trace.changed,
-                report=trace.report,
-            ),
+            outcome=shown_to(Reader.MUTATOR, outcome),
+            trace=shown_to(Reader.MUTATOR, trace),
             workspace_files=tuple(task.workspace),
         )
 

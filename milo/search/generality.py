@@ -1,50 +1,73 @@
 """The generality check: a candidate may hold no task-specific logic (SPEC §6).
 
 Only the source lines that a child adds are scanned (lines that some parent has anywhere are not
-new). Three kinds of hit:
+new), as they stand and as what they make once they run (`unfolding`). The kinds of hit:
 
-* a **task id**, as a whole word; ids of letters alone and under eight characters are left out,
-  since they are words that any program may hold ("sort");
+* a **task id**, as a whole word, whatever its case and joiners; ids of letters alone and under
+  eight characters are left out, since they are words that any program may hold ("sort");
+* a **hash** of a task's instruction, which names the task as its id does;
 * a **word run**: at least eight consecutive words shared with a task's instruction, verifier or
   reference files. Words are runs of letters and digits, in lower case, so that quoting, line
   breaks and punctuation hide nothing;
-* a **rare token** of at least twelve characters, letters and digits mixed, that only one task's
-  verifier or reference files hold and its instruction and workspace don't: an expected value.
+* **scattered words**: six or more runs of five words that one task's instruction alone has, in one
+  file;
+* a **rare value** of at least twelve characters, letters and digits mixed, that only one task's
+  verifier or reference files hold and its instruction and workspace don't: an expected value;
+* a **table of answers**: shorter such values, with a digit, of four or more tasks;
+* **data that nobody can read**: a file that is no text, or a long stretch of encoded data that is
+  none when it is decoded.
 
 With more than ten tasks, runs that occur in more than half of them are left out: stock lines of
 test scripts, and what a suite tells every solver. Import lines and shebangs never count: honest
-programs share them. Shorter answers can't be told from chance.
+programs share them. One short answer can't be told from chance.
+
+Hits of tasks that are held out are shown to the run's owner in full; a mutator learns only where
+they are, for it may know neither those tasks' names nor their words.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from milo.core.task import Task
 from milo.core.tree import FileTree
+from milo.search.fingerprints import TABLE, WORD, Fingerprints, hidden_texts, texts_of
+from milo.search.unfolding import as_text, made_by_code, opaque, unpacked
 
 RUN = 8
 COMMON_FROM = 10
-RARE_LENGTH = 12
-WORD = re.compile(r"[a-z0-9]+")
+PIECE = 5
+PIECES = 6
+SHOWN_VALUES = 6
 STOCK = re.compile(r"\s*(#!|import\s|from\s+\S+\s+import\b)")
-ID_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*[A-Za-z0-9]|[A-Za-z0-9]")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Hit:
-    """One task-specific line: where it is, which task it names and what matched."""
+    """One task-specific line: where it is, which task it names and what matched.
+
+    `task` is "" where no one task is named; `held_out` says that it is none to search on.
+    """
 
     file: str
     line: int
     task: str
     matched: str
+    held_out: bool = False
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line} holds {self.matched} of task {self.task}"
+        whose = f" of task {self.task}" if self.task else ""
+        return f"{self.file}:{self.line} holds {self.matched}{whose}"
+
+    @property
+    def public(self) -> str:
+        """The hit in the words that a mutator may read."""
+        if not self.held_out:
+            return str(self)
+        return f"{self.file}:{self.line} holds what belongs to a task that is held out"
 
 
 class _Line(NamedTuple):
@@ -54,33 +77,43 @@ class _Line(NamedTuple):
 
 
 class GeneralityIndex:
-    """The tasks' words, indexed once; scanning a child then costs its added words only."""
+    """The tasks' words, indexed once; scanning a child then costs its added words only.
 
-    def __init__(self, tasks: Sequence[Task]) -> None:
-        self._ids = {task.id: task.id for task in tasks if _is_telling(task.id)}
+    `held_out` are ids of tasks that mutators know nothing of.
+    """
+
+    def __init__(self, tasks: Sequence[Task], held_out: Collection[str] = ()) -> None:
+        self._held_out = frozenset(held_out)
+        self._words = Fingerprints(tasks)
         self._runs = _common_removed(
-            ((task.id, _runs_of_texts(_material(task))) for task in tasks), len(tasks)
+            ((task.id, _runs_of_texts(_material(task), RUN)) for task in tasks), len(tasks)
         )
-        self._rare = _rare_tokens(tasks)
+        asked = [(task.id, _runs_of_texts([task.instruction], PIECE)) for task in tasks]
+        self._pieces = _of_one_task(asked)
 
     def scan(self, parents: Iterable[FileTree], child: FileTree) -> tuple[Hit, ...]:
-        """Hits in lines that no parent has; one per line and kind, in file and line order."""
-        known = {line for parent in parents for line in _lines(parent)}
-        hits: list[Hit] = []
-        for block in _blocks(child, known):
-            for line in block:
-                hits.extend(self._named(line))
-            hits.extend(self._shared(block))
-        return tuple(sorted(hits, key=lambda hit: (hit.file, hit.line, hit.matched)))
+        """Hits in lines that no parent has; in file and line order, each once."""
+        trees = tuple(parents)
+        known = {line for parent in trees for line in _lines(parent)}
+        hits = list(self._unreadable(trees, child, known))
+        table: dict[str, tuple[str, _Line]] = {}
+        for path in child:
+            pieces: dict[str, dict[str, _Line]] = {}
+            for block in (*_blocks(path, child, known), *_made(path, child, known)):
+                hits.extend(hit for line in block for hit in self._named(line))
+                hits.extend(self._shared(block))
+                self._collect(block, pieces, table)
+            hits.extend(self._scattered(pieces, {hit.task for hit in hits}))
+        hits.extend(self._table(table))
+        return tuple(sorted(set(hits), key=lambda hit: (hit.file, hit.line, hit.matched)))
+
+    def _hit(self, line: _Line, task: str, matched: str) -> Hit:
+        held = task in self._held_out
+        return Hit(file=line.file, line=line.number, task=task, matched=matched, held_out=held)
 
     def _named(self, line: _Line) -> Iterator[Hit]:
-        for word in ID_WORD.findall(line.text):
-            for part in {word, *word.split("/")}:
-                if part in self._ids:
-                    yield _hit(line, self._ids[part], f"the id {part!r}")
-        for token in WORD.findall(line.text.lower()):
-            if token in self._rare:
-                yield _hit(line, self._rare[token], f"the value {token!r}")
+        for task, matched in self._words.named(line.text):
+            yield self._hit(line, task, matched)
 
     def _shared(self, block: Sequence[_Line]) -> Iterator[Hit]:
         words = [(word, line) for line in block for word in _words(line.text)]
@@ -89,7 +122,53 @@ class GeneralityIndex:
             run = " ".join(word for word, _ in words[start : start + RUN])
             if run in self._runs and start >= end:
                 end = start + RUN
-                yield _hit(words[start][1], self._runs[run], f"the words {run!r}")
+                yield self._hit(words[start][1], self._runs[run], f"the words {run!r}")
+
+    def _collect(
+        self,
+        block: Sequence[_Line],
+        pieces: dict[str, dict[str, _Line]],
+        table: dict[str, tuple[str, _Line]],
+    ) -> None:
+        """Note what tells only beside more of its kind: short runs by task, short values."""
+        words = [(word, line) for line in block for word in _words(line.text)]
+        for start in range(len(words) - PIECE + 1):
+            piece = " ".join(word for word, _ in words[start : start + PIECE])
+            if piece in self._pieces:
+                pieces.setdefault(self._pieces[piece], {}).setdefault(piece, words[start][1])
+        for line in block:
+            for task, value in self._words.short_values(line.text):
+                table.setdefault(task, (value, line))
+
+    def _scattered(
+        self, pieces: Mapping[str, Mapping[str, _Line]], named: Collection[str]
+    ) -> Iterator[Hit]:
+        for task, found in pieces.items():
+            if len(found) >= PIECES and task not in named:
+                words, line = next(iter(found.items()))
+                yield self._hit(line, task, f"the scattered words {words!r} …")
+
+    def _table(self, table: Mapping[str, tuple[str, _Line]]) -> Iterator[Hit]:
+        if len(table) < TABLE:
+            return
+        line = min((line for _, line in table.values()), key=lambda one: (one.file, one.number))
+        held = any(task in self._held_out for task in table)
+        shown = ", ".join(repr(value) for value, _ in list(table.values())[:SHOWN_VALUES])
+        matched = f"expected values of {len(table)} tasks ({shown})"
+        yield Hit(file=line.file, line=line.number, task="", matched=matched, held_out=held)
+
+    def _unreadable(
+        self, parents: Sequence[FileTree], child: FileTree, known: Collection[str]
+    ) -> Iterator[Hit]:
+        for path, file in child.items():
+            if any(parent.get(path) == file for parent in parents) or not file.data:
+                continue
+            if as_text(file.data) is None:
+                yield self._hit(_Line(path, 1, ""), "", "data that nobody can read")
+                continue
+            for number, line in enumerate(child.text(path).splitlines(), start=1):
+                if line.strip() not in known and opaque(line):
+                    yield self._hit(_Line(path, number, ""), "", "encoded data that is no text")
 
 
 def scan(parent: FileTree | None, child: FileTree, tasks: Sequence[Task]) -> tuple[Hit, ...]:
@@ -97,34 +176,20 @@ def scan(parent: FileTree | None, child: FileTree, tasks: Sequence[Task]) -> tup
     return GeneralityIndex(tasks).scan([] if parent is None else [parent], child)
 
 
-def _hit(line: _Line, task: str, matched: str) -> Hit:
-    return Hit(file=line.file, line=line.number, task=task, matched=matched)
-
-
-def _is_telling(task_id: str) -> bool:
-    return len(task_id) >= 8 or not task_id.isalpha()
-
-
-def _texts(tree: FileTree) -> Iterator[str]:
-    for path in tree:
-        yield tree.text(path)
-
-
 def _material(task: Task) -> Iterator[str]:
     yield task.instruction
-    yield from _texts(task.tests)
-    yield from _texts(task.solution)
+    yield from hidden_texts(task)
 
 
 def _words(line: str) -> list[str]:
     return [] if STOCK.match(line) else WORD.findall(line.lower())
 
 
-def _runs_of_texts(texts: Iterable[str]) -> set[str]:
+def _runs_of_texts(texts: Iterable[str], length: int) -> set[str]:
     runs: set[str] = set()
     for text in texts:
         words = [word for line in text.splitlines() for word in _words(line)]
-        runs.update(" ".join(words[i : i + RUN]) for i in range(len(words) - RUN + 1))
+        runs.update(" ".join(words[i : i + length]) for i in range(len(words) - length + 1))
     return runs
 
 
@@ -141,42 +206,54 @@ def _common_removed(runs_of: Iterable[tuple[str, set[str]]], n_tasks: int) -> Ma
     return {run: task for run, task in first.items() if count[run] <= n_tasks / 2}
 
 
-def _rare_tokens(tasks: Sequence[Task]) -> Mapping[str, str]:
-    holders: dict[str, set[str]] = {}
-    for task in tasks:
-        shown = {*_long_tokens([task.instruction]), *_long_tokens(_texts(task.workspace))}
-        hidden = [*_texts(task.tests), *_texts(task.solution)]
-        for token in _long_tokens(hidden) - shown:
-            holders.setdefault(token, set()).add(task.id)
-    return {token: next(iter(ids)) for token, ids in holders.items() if len(ids) == 1}
-
-
-def _long_tokens(texts: Iterable[str]) -> set[str]:
-    return {
-        token
-        for text in texts
-        for token in WORD.findall(text.lower())
-        if len(token) >= RARE_LENGTH and not token.isalpha() and not token.isdigit()
-    }
+def _of_one_task(runs_of: Iterable[tuple[str, set[str]]]) -> Mapping[str, str]:
+    """The runs that one task alone holds, with that task."""
+    first: dict[str, str] = {}
+    shared: set[str] = set()
+    for task, runs in runs_of:
+        for run in runs:
+            if first.setdefault(run, task) != task:
+                shared.add(run)
+    return {run: task for run, task in first.items() if run not in shared}
 
 
 def _lines(tree: FileTree) -> Iterator[str]:
-    for text in _texts(tree):
+    for text in texts_of(tree):
         yield from (line.strip() for line in text.splitlines())
 
 
-def _blocks(child: FileTree, known: set[str]) -> Iterator[list[_Line]]:
-    """Runs of consecutive new lines, file by file; lines without words don't interrupt one."""
-    for path in child:
-        block: list[_Line] = []
-        for number, text in enumerate(child.text(path).splitlines(), start=1):
-            if not WORD.search(text.lower()):
-                continue
-            if text.strip() in known:
-                if block:
-                    yield block
-                block = []
-            else:
-                block.append(_Line(path, number, text))
-        if block:
-            yield block
+def _blocks(path: str, child: FileTree, known: set[str]) -> Iterator[list[_Line]]:
+    """Runs of consecutive new lines of a file; lines without words don't interrupt one."""
+    block: list[_Line] = []
+    for number, text in enumerate(_text(path, child).splitlines(), start=1):
+        if not WORD.search(text.lower()):
+            continue
+        if text.strip() in known:
+            if block:
+                yield block
+            block = []
+        else:
+            block.append(_Line(path, number, text))
+    if block:
+        yield block
+
+
+def _made(path: str, child: FileTree, known: set[str]) -> Iterator[list[_Line]]:
+    """The texts that new lines of a file make, and the file's own name."""
+    lines = _text(path, child).splitlines()
+    fresh = [line.strip() not in known for line in lines]
+    if any(fresh):
+        yield [_Line(path, 1, path)]
+    for number, text in enumerate(lines, start=1):
+        if fresh[number - 1]:
+            for inner in unpacked(text):
+                yield [_Line(path, number, part) for part in inner.splitlines()]
+    if path.endswith(".py"):
+        for made in made_by_code("\n".join(lines)):
+            if any(fresh[made.line - 1 : made.last]):
+                yield [_Line(path, made.line, part) for part in made.text.splitlines()]
+
+
+def _text(path: str, child: FileTree) -> str:
+    """The text of a file, unpacked where it is packed."""
+    return as_text(child[path].data) or child.text(path)

@@ -77,6 +77,7 @@ class Island:
         self._error = ""
         self._tries = 0
         self._usage = Usage()
+        self._sent_back: tuple[str, ...] = ()
 
     # --- founding and restoring ---------------------------------------------------------------
 
@@ -306,13 +307,18 @@ class Island:
                 patch_lines=patch_lines,
                 tries=self._tries + 1,
                 usage=self._usage + (usage or Usage()),
+                sent_back=self._sent_back,
             )
         )
 
-    def sent_back(self, error: str, usage: Usage | None = None) -> list[Event]:
-        """A child that failed preflight; after the last try it is recorded invalid."""
+    def sent_back(self, error: str, usage: Usage | None = None, full: str = "") -> list[Event]:
+        """A child that failed preflight; after the last try it is recorded invalid.
+
+        `error` is for mutators, `full` (or the same) for the run's owner.
+        """
         if not isinstance(self.ask(), NeedChild):
             return self.settle()
+        self._sent_back += (full or error,)
         if self._tries + 1 >= self.setup.strategy.mutation_tries:
             return self.proposed("", Change(title="no valid child", diagnosis=error), 0, usage)
         self._tries += 1
@@ -378,7 +384,7 @@ class Island:
         if isinstance(event, CandidateProposed | RoundEnded | MoveApplied):
             self._parents = ()
         if isinstance(event, CandidateProposed):
-            self._error, self._tries, self._usage = "", 0, Usage()
+            self._error, self._tries, self._usage, self._sent_back = "", 0, Usage(), ()
         return event
 
     def _decided(self, *events: Event) -> list[Event]:

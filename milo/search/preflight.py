@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from milo.core.errors import HarnessError
 from milo.core.harness import Harness
@@ -12,17 +13,32 @@ from milo.search.generality import GeneralityIndex
 SHOWN = 3
 
 
+class Refusal(NamedTuple):
+    """Why a child is sent back: in words for its mutator, and in full for the run's owner.
+
+    Both are "" where it isn't. They differ where a task is named that mutators know nothing of.
+    """
+
+    reason: str = ""
+    full: str = ""
+
+
 def check_child(
     parents: Sequence[Harness],
     child: FileTree,
     index: GeneralityIndex,
     forbidden: Collection[str] = frozenset(),
-) -> str:
-    """ "" if the child may be smoke-tested, else the reason in words for its mutator.
+) -> Refusal:
+    """Whether the child may be smoke-tested, or why not.
 
     `forbidden` are digests of earlier candidates. A file taken over from a parent unchanged is
     no edit; any other changed path must be editable in the first parent.
     """
+    reason = _unfit(parents, child, forbidden) or _edits(parents, child)
+    return Refusal(reason, reason) if reason else _specifics(parents, child, index)
+
+
+def _unfit(parents: Sequence[Harness], child: FileTree, forbidden: Collection[str]) -> str:
     for parent in parents:
         if child.digest == parent.digest:
             return "the child is identical to its parent: nothing was changed"
@@ -32,7 +48,7 @@ def check_child(
         Harness.from_tree(child, "the child")
     except HarnessError as error:
         return str(error)
-    return _edits(parents, child) or _specifics(parents, child, index)
+    return ""
 
 
 def _edits(parents: Sequence[Harness], child: FileTree) -> str:
@@ -49,10 +65,13 @@ def _edits(parents: Sequence[Harness], child: FileTree) -> str:
     )
 
 
-def _specifics(parents: Sequence[Harness], child: FileTree, index: GeneralityIndex) -> str:
+def _specifics(parents: Sequence[Harness], child: FileTree, index: GeneralityIndex) -> Refusal:
     hits = index.scan([parent.tree for parent in parents], child)
     if not hits:
-        return ""
+        return Refusal()
     more = f" and {len(hits) - SHOWN} more" if len(hits) > SHOWN else ""
-    shown = "; ".join(str(hit) for hit in hits[:SHOWN])
-    return f"the child holds task-specific logic: {shown}{more}"
+    start, shown = "the child holds task-specific logic", hits[:SHOWN]
+    return Refusal(
+        reason=f"{start}: {'; '.join(hit.public for hit in shown)}{more}",
+        full=f"{start}: {'; '.join(str(hit) for hit in shown)}{more}",
+    )

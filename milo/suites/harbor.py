@@ -41,6 +41,7 @@ def load_task(folder: Path, network: Network = Network.NONE) -> Task:
     parts = steps_of(folder, config, place.limits)
     env, missing = filled(config.table("environment").texts("env"))
     judging, odd = _with_artifacts(config, place.judging)
+    ours = config.table("metadata").table("milo")
     task = Task(
         id=folder.name,
         instruction=_instruction(folder, parts),
@@ -51,7 +52,8 @@ def load_task(folder: Path, network: Network = Network.NONE) -> Task:
         env={**place.start.env, **env},
         limits=place.limits,
         needs=place.needs | parts.needs | odd | {f"variable {name}" for name in missing},
-        resolved_at=config.table("metadata").table("milo").number("resolved_at", 1.0),
+        resolved_at=ours.number("resolved_at", 1.0),
+        reward_range=ours.span("reward_range", (0.0, 1.0)),
         setting=place.setting,
         judging=judging,
         steps=parts.steps,
@@ -151,6 +153,7 @@ def _toml(task: Task) -> str:
         "[metadata.milo]",
         f"processes = {limits.processes}",
         f"resolved_at = {float(task.resolved_at)}",
+        f"reward_range = {list(task.reward_range)}",
         "any_base = true",
         "",
         "[agent]",

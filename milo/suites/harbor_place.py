@@ -1,7 +1,7 @@
 """Where a Harbor task takes place and how it is judged: `[environment]`, `[agent]`, `[verifier]`.
 
-`[metadata.milo]` is ours: `processes`, `resolved_at`, and `any_base` for a task whose Dockerfile
-only copies files, so that the image they are copied into does not matter.
+`[metadata.milo]` is ours: `processes`, `resolved_at`, `reward_range`, and `any_base` for a task
+whose Dockerfile only copies files, so that the image they are copied into does not matter.
 Everything a sandbox must offer for it is named in the task's `needs`, so that one which can't
 refuses the task instead of running another.
 """

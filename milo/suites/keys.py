@@ -69,6 +69,15 @@ class Table:
             raise self.error(key, wanted, repr(value))
         return float(value)
 
+    def span(self, key: str, default: tuple[float, float]) -> tuple[float, float]:
+        """Two finite numbers, the lower one first."""
+        value = self.raw.get(key, list(default))
+        good = isinstance(value, list) and len(value) == 2
+        good = good and all(isinstance(v, int | float) and math.isfinite(v) for v in value)
+        if not good or isinstance(value[0], bool) or not value[0] < value[1]:
+            raise self.error(key, "[LOW, HIGH] with LOW below HIGH", repr(value))
+        return (float(value[0]), float(value[1]))
+
     def whole(self, key: str, default: int, *, least: int = 1) -> int:
         """A whole number of at least `least`."""
         value = self.number(key, default, least=least, over=False)

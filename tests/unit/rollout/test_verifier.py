@@ -60,6 +60,40 @@ def test_what_is_no_reward_is_missing_with_a_reason(files: dict[str, str]) -> No
     assert detail
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"txt": "nan"},
+        {"txt": "inf"},
+        {"txt": "1.5"},
+        {"txt": "-0.1"},
+        {"json": '{"reward": NaN}'},
+        {"json": '{"reward": 1e999}'},
+        {"json": '{"reward": 2}'},
+        {"json": '{"a": 1, "b": -Infinity}'},
+    ],
+)
+def test_a_number_that_is_no_reward_was_made_by_what_is_judged(files: dict[str, str]) -> None:
+    said = judged(Exit(code=0, seconds=1), logs(**files))
+    assert (said.reward, said.impossible) == (None, True)
+    late = judged(Exit(code=137, seconds=1, limit="time"), logs(**files))
+    assert not late.impossible, "a verifier that was cut says nothing of the harness"
+
+
+@pytest.mark.parametrize("files", [{}, {"txt": "yes"}, {"json": '{"reward": true}'}])
+def test_what_is_no_number_says_nothing_of_the_harness(files: dict[str, str]) -> None:
+    assert not judged(Exit(code=0, seconds=1), logs(**files)).impossible
+
+
+def test_a_declared_range_is_kept_as_its_share() -> None:
+    span = (-1.0, 3.0)
+    assert read_reward(logs(txt="1"), span) == (0.5, "")
+    assert read_reward(logs(txt="3"), span) == (1.0, "")
+    assert read_reward(logs(txt="-1"), span) == (0.0, "")
+    reward, detail = read_reward(logs(txt="3.5"), span)
+    assert reward is None and "[-1, 3]" in detail
+
+
 def test_a_verifier_that_ran_out_of_time_gave_no_reward_even_if_it_wrote_one() -> None:
     said = judged(Exit(code=137, seconds=600.04, limit="time"), logs(txt="1"))
     assert said.reward is None

@@ -217,9 +217,16 @@ def test_a_written_task_loads_back_equal(tmp_path: Path) -> None:
         tests=FileTree.of_texts({"test.sh": "#!/bin/sh\n"}),
         env={"K": 'v"\\'},
         resolved_at=0.75,
+        reward_range=(-1.0, 3.0),
     )
     write_task(tmp_path / "t-1", task)
     assert load_folder(tmp_path) == {"t-1": task}
+
+
+@pytest.mark.parametrize("span", ["[1, 1]", "[2, 1]", "[0]", '"0-1"', "[0, inf]", "[true, 2]"])
+def test_a_range_that_is_none_is_refused(tmp_path: Path, span: str) -> None:
+    with pytest.raises(TaskError, match="reward_range"):
+        load_task(folder_of(tmp_path, f"[metadata.milo]\nreward_range = {span}\n"))
 
 
 def test_a_task_with_needs_is_not_written(tmp_path: Path) -> None:
