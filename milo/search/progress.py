@@ -83,6 +83,7 @@ def validated_front(fitness: Mapping[str, Fitness]) -> tuple[str, ...]:
 
 
 def _within_one_se(best: Evaluation, other: Evaluation, tasks: Sequence[str]) -> bool:
+    """One task gives no standard error: then only a tie is near."""
     gap = paired_difference(best, other, tasks).mean
-    error = standard_error([best[t].reward - other[t].reward for t in tasks])
-    return gap <= error
+    differences = [best[task].reward - other[task].reward for task in tasks]
+    return gap <= (standard_error(differences) if len(tasks) > 1 else 0.0)

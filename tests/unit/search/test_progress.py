@@ -60,3 +60,12 @@ def test_candidates_without_the_whole_validation_split_are_left_out():
     assert choose_winner(both, TASKS, WinnerRule.ONE_SE).candidate == "weak"
     with pytest.raises(RecordError, match="no candidate"):
         choose_winner({"partial": partial}, TASKS, WinnerRule.ONE_SE)
+
+
+def test_on_one_task_only_a_tie_is_near_the_best():
+    """What breaks without it: a harness that solves nothing wins by its tokens."""
+    task = TASKS[:1]
+    best, none = evaluation_of([1.0], tokens=500.0), evaluation_of([0.0], tokens=1.0)
+    assert choose_winner({"best": best, "none": none}, task, WinnerRule.ONE_SE).candidate == "best"
+    tie = evaluation_of([1.0], tokens=200.0)
+    assert choose_winner({"best": best, "tie": tie}, task, WinnerRule.ONE_SE).candidate == "tie"
