@@ -45,7 +45,7 @@ from milo.gateway.pins import SAMPLING_OF_LLAMA, Pins, model_label
 from milo.gateway.price_book import PriceBook
 from milo.gateway.proxy import Gateway
 from milo.gateway.replay_upstream import ReplayUpstream
-from milo.gateway.weights import built_in, cached, fetch
+from milo.gateway.weights import built_in, cached, digest_of, fetch
 from milo.rollout.local import KINDS, choose
 from milo.rollout.runner import LocalAttemptRunner, check_needs
 from milo.runtime.parts import HostParts, ModelCaller
@@ -174,20 +174,26 @@ class AppParts:
         if model.name == NO_MODEL:
             return NoUpstream()
         if model.base_url:
-            label = model_label(model.name, temperature=model.temperature)
             wire = model.name.rpartition("/")[2]
             key = provider_secrets().get("OPENAI_API_KEY", "")
             price = target_price(self.plan, self.prices)
+            label = self._label()
             return HttpUpstream(model.base_url, label, wire_model=wire, api_key=key, price=price)
         if model.name not in LOCAL_MODELS:
-            label = model_label(model.name, temperature=model.temperature)
-            return LitellmUpstream(model.name, label, price=self.prices.price(model.name))
+            return LitellmUpstream(model.name, self._label(), price=self.prices.price(model.name))
         path, digest = local_weights(self.plan)
         settings = ServerSettings(
             context=model.context, parallel=model.parallel, threads=model.threads
         )
         server = EmbeddedServer(path, settings, scratch / "model.log")
-        return LocalUpstream(server, model_label(model.name, digest, model.temperature))
+        return LocalUpstream(server, self._label(digest, context=model.context))
+
+    def _label(self, digest: str = "", **limits: int) -> str:
+        """The frozen model as attempt keys name it."""
+        model = self.plan.model
+        asks = {"calls": model.max_calls, "tokens": model.max_tokens}
+        limits = {**limits, **asks, "output": model.max_output_tokens}
+        return model_label(model.name, digest, model.temperature, limits)
 
     def mutator(self, name: str) -> Mutator:
         """A mutator of the pool, or the user's own (``python:MODULE:NAME``)."""
@@ -279,7 +285,7 @@ def local_weights(plan: RunPlan) -> tuple[Path, str]:
         path = Path(plan.model.path)
         if not path.is_file():
             raise ConfigError("model.path", "a GGUF file", f"{path}, which is no file")
-        return path, _file_label(path)
+        return path, digest_of(path, weights_cache())
     weights = built_in(plan.model.name)
     found = cached(weights, weights_cache())
     return found or fetch(weights, weights_cache(), _no_progress), weights.sha256
@@ -297,8 +303,3 @@ def _recording(path: Path) -> ReplaySource:
 
 def _no_progress(done: int, total: int, what: str) -> None:
     """Another node fetches quietly; the driver's node has shown the bar."""
-
-
-def _file_label(path: Path) -> str:
-    stated = path.stat()
-    return f"{path.stem}-{stated.st_size}"

@@ -61,10 +61,17 @@ class Pinned:
     names: tuple[str, ...]
 
 
-def model_label(name: str, digest: str = "", temperature: float | None = None) -> str:
-    """The model and its pinned parameters in one stable string, as attempt keys name it."""
+def model_label(
+    name: str,
+    digest: str = "",
+    temperature: float | None = None,
+    limits: Mapping[str, int] | None = None,
+) -> str:
+    """The model, its pinned parameters and what one attempt may ask of it (`limits`), in one
+    stable string, as attempt keys name it: attempts under other limits are other measurements."""
     parts = [f"sha256={digest[:12]}"] if digest else []
     parts += [] if temperature is None else [f"temperature={float(temperature):g}"]
+    parts += [f"{limit}={number}" for limit, number in (limits or {}).items()]
     return f"{name}[{','.join(parts)}]" if parts else name
 
 

@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -127,6 +127,36 @@ def fetch(
             return _from_sources(weights, cache, progress, sources(weights, work))
 
 
+def digest_of(path: Path, cache: Path) -> str:
+    """The SHA-256 (hex) of a weights file of the user's own. Blocking: it is read once, and again
+    where its size or time of change is another than the cache directory remembers."""
+    stated = path.stat()
+    place = hashlib.sha256(str(path.resolve()).encode()).hexdigest()
+    remembered = cache / "digests" / place
+    try:
+        digest, size, changed = remembered.read_text().split()
+        if (int(size), int(changed)) == (stated.st_size, stated.st_mtime_ns):
+            return digest
+    except (OSError, ValueError):
+        pass  # not remembered, or half written: read the file
+    digest = _digest(path, lambda done: None)
+    with suppress(OSError):  # a cache that can't be written costs time, nothing else
+        remembered.parent.mkdir(parents=True, exist_ok=True)
+        remembered.write_text(f"{digest} {stated.st_size} {stated.st_mtime_ns}\n")
+    return digest
+
+
+def _digest(path: Path, told: Callable[[int], None]) -> str:
+    """The SHA-256 of a file; `told` hears how many bytes are done."""
+    digest, done = hashlib.sha256(), 0
+    with path.open("rb") as file:
+        while block := file.read(CHUNK):
+            digest.update(block)
+            done += len(block)
+            told(done)
+    return digest.hexdigest()
+
+
 def _from_sources(
     weights: Weights, cache: Path, progress: Progress, sources: Sequence[Source]
 ) -> Path:
@@ -178,13 +208,7 @@ def _adopt(weights: Weights, cache: Path, progress: Progress) -> bool:
     path = cache / weights.file
     if not path.is_file() or path.stat().st_size != weights.size:
         return False
-    digest, done = hashlib.sha256(), 0
-    with path.open("rb") as file:
-        while block := file.read(CHUNK):
-            digest.update(block)
-            done += len(block)
-            progress(done, weights.size, "checking")
-    if digest.hexdigest() != weights.sha256:
+    if _digest(path, lambda done: progress(done, weights.size, "checking")) != weights.sha256:
         return False
     _marker(path).write_text(_mark(weights, path.stat()))
     return True

