@@ -85,12 +85,18 @@ class AttemptKey:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Timings:
-    """Seconds of each phase. Latency is `agent_s` alone."""
+    """Seconds of each phase: the wait for a slot, the start of the environment with the harness's
+    setup, the harness, and its verifier. Latency is `agent_s` alone."""
 
     queued_s: float = 0.0
     setup_s: float = 0.0
     agent_s: float = 0.0
     verifier_s: float = 0.0
+
+    @property
+    def slot_s(self) -> float:
+        """Seconds for which the attempt takes a slot."""
+        return self.setup_s + self.agent_s + self.verifier_s
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -33,7 +33,8 @@ class TaskScore:
     """The valid attempts on one task, aggregated.
 
     `n` attempts with mean reward `reward` (= p_x), `resolved` of them full solves, mean tokens
-    and mean seconds per attempt.
+    and mean seconds per attempt: of the harness (`latency_s`), and for which a slot is taken (0 in
+    records that do not tell).
     """
 
     n: int
@@ -41,6 +42,7 @@ class TaskScore:
     resolved: int
     tokens: float
     latency_s: float
+    slot_s: float = 0.0
 
 
 class Interval(NamedTuple):
@@ -72,6 +74,7 @@ def score_task(outcomes: Sequence[Outcome]) -> TaskScore | None:
         resolved=sum(o.resolved for o in valid),
         tokens=sum(o.usage.tokens for o in valid) / n,
         latency_s=math.fsum(o.latency_s for o in valid) / n,
+        slot_s=math.fsum(o.timings.slot_s for o in valid) / n,
     )
 
 

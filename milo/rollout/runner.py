@@ -64,9 +64,13 @@ class LocalAttemptRunner:
         """One attempt from start to end; faults become statuses, only cancellation raises."""
         try:
             check_needs(job.task, self._sandbox)
+            began = self._clock.now()
             environment = await self._sandbox.open(self._spec(job))
             try:
-                return await self._attempt(job, environment)
+                if job.task.setting.healthcheck is not None:
+                    await until_healthy(environment, job.task, job.task.setting.healthcheck)
+                started_s = self._clock.now() - began
+                return _started_in(started_s, await self._attempt(job, environment))
             finally:
                 await environment.close()
         except Exception as error:  # the boundary of an attempt: the fault is recorded
@@ -92,8 +96,6 @@ class LocalAttemptRunner:
         )
 
     async def _attempt(self, job: AttemptJob, environment: Environment) -> AttemptResult:
-        if job.task.setting.healthcheck is not None:
-            await until_healthy(environment, job.task, job.task.setting.healthcheck)
         if job.task.steps:
             return await self._in_steps(job, environment)
         phase = await self._agent_phase(job, environment)
@@ -166,6 +168,13 @@ class LocalAttemptRunner:
             gateway=True,
             output_bytes=OUTPUT_BYTES,
         )
+
+
+def _started_in(seconds: float, result: AttemptResult) -> AttemptResult:
+    """The result with what the start of its environment took."""
+    timings = result.outcome.timings
+    timings = replace(timings, setup_s=timings.setup_s + seconds)
+    return replace(result, outcome=replace(result.outcome, timings=timings))
 
 
 async def _set_up(job: AttemptJob, environment: Environment, agent_s: float) -> Exit | None:

@@ -62,12 +62,13 @@ def candidates_to_test(
 
 
 def attempt_s(population: Population, candidate: str) -> float | None:
-    """Mean seconds of a candidate's attempts so far; None where it has none."""
+    """Mean seconds for which a candidate's attempts so far took a slot; None where it has none."""
     node = population.lineage[candidate]
     splits = (node.evaluation("search"), node.evaluation("validation"))
     scores = [score for split in splits for score in split.values()]
     attempts = sum(score.n for score in scores)
-    return sum(score.n * score.latency_s for score in scores) / attempts if attempts else None
+    taken = sum(score.n * (score.slot_s or score.latency_s) for score in scores)
+    return taken / attempts if attempts else None
 
 
 async def score_test(

@@ -138,7 +138,8 @@ class Recorder:
             for evaluation in node.scores.values():
                 for task, score in evaluation.items():
                     n, total = sums.get(task, (0, 0.0))
-                    sums[task] = (n + score.n, total + score.n * score.latency_s)
+                    taken_s = score.slot_s or score.latency_s
+                    sums[task] = (n + score.n, total + score.n * taken_s)
         return {task: (n, total / n) for task, (n, total) in sums.items() if n}
 
     async def record(self, results: Sequence[AttemptResult], reservations: Sequence[str]) -> None:

@@ -66,6 +66,8 @@ def test_an_outcome_refuses_what_is_no_reward_and_statuses_that_contradict_it():
 def test_latency_is_the_agent_phase_alone():
     timed = outcome(timings=Timings(queued_s=5, setup_s=4, agent_s=1.5, verifier_s=9))
     assert timed.latency_s == 1.5
+    assert timed.timings.slot_s == 14.5
+    assert evaluate([timed])["t"].slot_s == 14.5
     assert timed.is_valid
     assert not outcome(reward=None).is_valid
 

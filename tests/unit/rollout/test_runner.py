@@ -12,7 +12,15 @@ import pytest
 from milo.core.attempt import AttemptKey, Status, Usage
 from milo.core.errors import MiloError, TaskError
 from milo.core.harness import Harness
-from milo.core.ports import AttemptJob, AttemptResult, Caps, Command, Exit, SessionReport
+from milo.core.ports import (
+    AttemptJob,
+    AttemptResult,
+    Caps,
+    Command,
+    EnvironmentSpec,
+    Exit,
+    SessionReport,
+)
 from milo.core.task import Network, Task
 from milo.core.tree import FileTree
 from milo.rollout.runner import LocalAttemptRunner, check_needs
@@ -66,6 +74,35 @@ async def test_a_good_attempt_is_judged_and_timed_apart() -> None:
     assert (outcome.latency_s, outcome.timings.verifier_s) == (1.5, 2)
     assert (result.trace.report, result.trace.verifier_output) == ("well done", "expected 1 2 3")
     assert outcome.detail == ""
+
+
+async def test_the_start_of_the_environment_is_timed_with_the_setup() -> None:
+    """What breaks without it: nobody sees that images, not harnesses, take the time."""
+
+    class Moving:
+        """A clock that the sandbox moves."""
+
+        seconds = 0.0
+
+        def now(self) -> float:
+            """The time."""
+            return self.seconds
+
+    class Slow(FakeSandbox):
+        """Takes six seconds to open an environment."""
+
+        async def open(self, spec: EnvironmentSpec) -> FakeEnvironment:
+            """An environment, later."""
+            clock.seconds += 6
+            return await super().open(spec)
+
+    clock, harness = Moving(), harness_of("pass")
+    gateway = ScriptedGateway(Path("unused.sock"), ending=REPORT)
+    runner = LocalAttemptRunner(Slow(play()), gateway, Caps(), "me", clock)
+    key = AttemptKey(harness=harness.digest, task="t", task_digest="d", model="m", index=0)
+    result = await runner.run(AttemptJob(key=key, harness=harness, task=sorting_task()))
+    timings = result.outcome.timings
+    assert (timings.setup_s, timings.agent_s, timings.verifier_s) == (6, 1.5, 2)
 
 
 async def test_the_harness_is_told_what_the_contract_promises() -> None:

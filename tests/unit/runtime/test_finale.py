@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from milo.core import plan as plans
-from milo.core.events import RunEnded, WinnerFrozen
+from milo.core.events import CandidateProposed, CandidateScored, Change, RunEnded, WinnerFrozen
+from milo.core.fitness import TaskScore
 from milo.core.population import Population
 from milo.core.task import Splits, Suite, Task
 from milo.core.tree import FileTree
@@ -79,3 +80,25 @@ def test_an_attempt_takes_the_mean_of_a_candidates_own_attempts(population: Popu
     assert attempt_s(population, "i1.0") == pytest.approx(mean)
     unscored = [n.candidate for n in population.lineage if not n.evaluation("search")]
     assert all(attempt_s(population, candidate) is None for candidate in unscored)
+
+
+def test_an_attempt_takes_its_whole_time_on_a_slot_not_the_harnesses_alone() -> None:
+    """What breaks without it: slow verifiers make the test outlast the hours kept for it."""
+    found = Population()
+    found.apply(
+        CandidateProposed(
+            island="i1",
+            candidate="i1.0",
+            round=0,
+            parents=(),
+            harness="h",
+            mutator="",
+            change=Change(title="seed"),
+        )
+    )
+    scores = {
+        task: TaskScore(n=1, reward=1.0, resolved=1, tokens=1.0, latency_s=60.0, slot_s=180.0)
+        for task in ("a", "b")
+    }
+    found.apply(CandidateScored(island="i1", candidate="i1.0", split="search", scores=scores))
+    assert attempt_s(found, "i1.0") == 180.0
