@@ -8,7 +8,6 @@ the plain class of its module: what Ray adds is a process, an address and a deat
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
@@ -265,21 +264,35 @@ class RayStage:
             del self._joining[offer.node.name]
 
     async def close(self) -> None:
-        """Close hosts and recorder in order, kill what is left, stop Ray if we started it."""
+        """Close hosts and recorder, kill what is left, stop Ray if we started it.
+
+        Whatever a piece says to its closing, all of them end: the first fault of one that lives is
+        raised when nothing is left.
+        """
         if not self._open:
             return
         self._open = False
         for joining in self._joining.values():
             joining.cancel()
+        try:
+            faults = await self._close_actors()
+        finally:
+            for actor in (*self._host_actors.values(), *self._actors):
+                ray.kill(actor)
+            if self._owns_ray:
+                ray.shutdown()
+            if self._warden is not None:
+                self._warden.dismiss()
+        for fault in faults:
+            raise fault
+
+    async def _close_actors(self) -> list[BaseException]:
+        """Ask every host and the recorder to close, and wait for it; what they raised. One that is
+        dead, or takes too long, is killed anyway: that is no fault."""
         closing = [actor.close.remote() for actor in self._host_actors.values()]
         if self._recorder is not None:
             closing.append(self._recorder.close.remote())
-        for reference in closing:
-            with contextlib.suppress(PeerLost, TimeoutError):
-                await asyncio.wait_for(answer(reference), CLOSE_S)
-        for actor in (*self._host_actors.values(), *self._actors):
-            ray.kill(actor)
-        if self._owns_ray:
-            ray.shutdown()
-        if self._warden is not None:
-            self._warden.dismiss()
+        waits = [asyncio.wait_for(answer(reference), CLOSE_S) for reference in closing]
+        ended = await asyncio.gather(*waits, return_exceptions=True)
+        lost = (PeerLost, TimeoutError)
+        return [e for e in ended if isinstance(e, BaseException) and not isinstance(e, lost)]
