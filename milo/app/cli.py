@@ -93,7 +93,10 @@ def _add_running(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     run.set_defaults(handler=_run)
     resume = commands.add_parser("resume", help="go on with a run that was stopped")
     resume.add_argument("run", metavar="RUN", help="a path or a unique name")
-    resume.add_argument("--allow-changes", nargs="+", default=[], metavar="key=value", dest="allow")
+    words = "budget, cluster, tracking, or where suite and model are found; it stays so"
+    resume.add_argument(
+        "--allow-changes", nargs="+", default=[], metavar="key=value", dest="allow", help=words
+    )
     resume.set_defaults(handler=_resume)
     keys = commands.add_parser("keys", help="list what `milo run` can be told")
     keys.set_defaults(handler=_keys)

@@ -7,6 +7,7 @@ document. `Face` is what the user sees; a `RunPlan` is what the run is made of.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -41,6 +42,11 @@ class Change(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.key}: {self.before!r} -> {self.after!r}"
+
+    @property
+    def override(self) -> str:
+        """The change as the journal keeps it: ``key=JSON``."""
+        return f"{self.key}={json.dumps(self.after)}"
 
 
 def conf_dir(app: Path = Path(__file__).parent) -> Path:

@@ -17,10 +17,10 @@ from milo.app.agents import check_agents
 from milo.app.arena import arena_seeds
 from milo.app.checks import LOCAL_MODELS, NO_MODEL
 from milo.app.compose import AppParts, SystemClock, weights_cache
-from milo.app.config import amend, differences
-from milo.app.inspect import locate, progress_of, report_of
-from milo.app.multirun import RunProgress
+from milo.app.config import amend
+from milo.app.inspect import locate, report_of
 from milo.app.pricing import keep, kept, price_book
+from milo.app.resuming import changes_of, on_record
 from milo.app.suite_tools import left_out_words
 from milo.core.budget import Budget, Spend
 from milo.core.errors import HarnessError, RunError
@@ -38,7 +38,7 @@ from milo.runtime.seeding import Seed
 from milo.runtime.wallclock import WallClock
 from milo.search.estimate import RunSize, estimate
 from milo.search.preserving import probe_attempts
-from milo.store.codec import decode_plan, encode_plan
+from milo.store.codec import encode_plan
 from milo.store.reader import RunReader
 from milo.store.run_store import RunStore
 from milo.views.download import progress_bar
@@ -80,17 +80,19 @@ def resume(path: Path, *, allow: Sequence[str]) -> int:
     Raises `RunError` where the allowed changes alter what the run is about.
     """
     with RunReader(path) as reader:
-        recorded = decode_plan(reader.plan)
-    plan = amend(recorded, allow) if allow else recorded
-    plan = replace(plan, run=str(path.resolve()))
-    if progress_of(path) is RunProgress.FINISHED:
-        print(f"run {path} is finished; nothing to do (milo report {path} shows it again)")
-        return OK
-    for change in differences(recorded, plan):
+        population = reader.population()
+        if population.ended is not None:
+            print(f"run {path} is finished; nothing to do (milo report {path} shows it again)")
+            return OK
+        recorded, seeds = on_record(reader, population)
+    changes = changes_of(recorded, allow)
+    for change in changes:
         print(f"changed: {change}")
+    plan = replace(amend(recorded, allow) if allow else recorded, run=str(path.resolve()))
     fetch_weights(plan)
     parts = AppParts(plan=plan, path=path.resolve(), prices=kept(path, recorded))
-    return drive(parts, load_seeds(plan), f"resuming {path}")
+    overrides = tuple(change.override for change in changes)
+    return drive(parts, seeds or load_seeds(plan), f"resuming {path}", overrides)
 
 
 def run_path(plan: RunPlan) -> Path:
@@ -145,7 +147,7 @@ def fetch_weights(plan: RunPlan) -> None:
             bar.close()
 
 
-def drive(parts: AppParts, seeds: Sequence[Seed], words: str) -> int:
+def drive(parts: AppParts, seeds: Sequence[Seed], words: str, overrides: Sequence[str] = ()) -> int:
     """Run or go on with a run that has a directory; shows it, reports it, says how to resume."""
     plan = parts.plan
     check_agents(plan.agents.mutators)
@@ -161,16 +163,18 @@ def drive(parts: AppParts, seeds: Sequence[Seed], words: str) -> int:
     follower = Follower(tracker)
     show = Showing(view, follower, plan.budget, past)
     stage = RayStage(parts, [seed.harness for seed in seeds])
-    driver = Driver(parts, stage, seeds, Watcher(on_records=show.records, on_load=show.load))
+    watcher = Watcher(on_records=show.records, on_load=show.load)
+    driver = Driver(parts, stage, seeds, watcher, overrides)
     try:
         ending = asyncio.run(_run(driver, view, parts.path))
     finally:
         view.stop()
     notes = tuple(info.description for info in stage.hosts)
-    return _conclude(parts.path, ending, notes, tracker.finish)
+    return _conclude(plan, parts.path, ending, notes, tracker.finish)
 
 
 def _conclude(
+    plan: RunPlan,
     path: Path,
     ending: Ending,
     notes: Sequence[str],
@@ -178,12 +182,13 @@ def _conclude(
 ) -> int:
     if ending.interrupted:
         finish({"reason": ending.reason})
-        print(f"stopped: {ending.reason}; go on with: milo resume {path}")
+        what = f"go on with: milo resume {path}" if _has_started(path) else "nothing was spent"
+        print(f"stopped: {ending.reason}; {what}")
         return INTERRUPTED
     report = report_of(path, notes)
     finish({"reason": ending.reason, "searched": ending.searched})
     print_report(report, Console())
-    return OK if ending.searched else FAILED
+    return OK if ending.searched or plan.budget.rounds == 0 else FAILED
 
 
 async def _run(driver: Driver, view: View, path: Path) -> Ending:
@@ -266,9 +271,14 @@ def _work(doing: IslandDoing) -> Work:
 def _remove_if_never_started(path: Path) -> None:
     """A run that could not even be set up leaves no directory behind."""
     try:
-        with RunReader(path) as reader:
-            started = reader.population().started is not None
+        kept = _has_started(path)
     except RunError:
         return
-    if not started:
+    if not kept:
         shutil.rmtree(path, ignore_errors=True)
+
+
+def _has_started(path: Path) -> bool:
+    """Whether a run directory holds anything that was paid for, or may be gone on with."""
+    with RunReader(path) as reader:
+        return reader.population().started is not None or reader.attempts.count > 0

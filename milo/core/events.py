@@ -43,7 +43,11 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunStarted:
-    """The run exists: its name, resolved plan (as JSON-ready data) and splits."""
+    """The run exists: its name, resolved plan (as JSON-ready data) and splits.
+
+    `seeds` are the seeds' names in the order in which they were given, `tasks` the content hashes
+    of the splits' tasks; a resume goes on with both.
+    """
 
     kind: ClassVar[str] = "run_started"
     name: str
@@ -52,11 +56,14 @@ class RunStarted:
     validation: tuple[str, ...]
     test: tuple[str, ...]
     model: str
+    seeds: tuple[str, ...] = ()
+    tasks: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunResumed:
-    """The run goes on after a stop; `overrides` are configuration changes that were allowed."""
+    """The run goes on after a stop; `overrides` are configuration changes that were allowed, each
+    ``key=JSON`` with the plan's dotted key. They hold from now on."""
 
     kind: ClassVar[str] = "run_resumed"
     overrides: tuple[str, ...] = ()

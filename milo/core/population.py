@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from milo.core.events import (
     Consulted,
@@ -28,6 +30,7 @@ class Population:
         self.consultations: list[Consulted] = []
         self.started: RunStarted | None = None
         self.resumes = 0
+        self.overrides: tuple[str, ...] = ()
         self.winner: WinnerFrozen | None = None
         self.ended: RunEnded | None = None
 
@@ -46,6 +49,7 @@ class Population:
                 self.started = event
             case RunResumed():
                 self.resumes += 1
+                self.overrides += event.overrides
                 self.ended = None
             case Consulted():
                 self.consultations.append(event)
@@ -56,6 +60,11 @@ class Population:
             case _:
                 self.lineage.apply(event)
                 self.topology.apply(event, self.lineage)
+
+    @property
+    def plan(self) -> Mapping[str, object]:
+        """The plan that the run started with, as data, and the changes that resumes allowed."""
+        return amended(self.started.plan if self.started else {}, self.overrides)
 
     def consultation(self, island: str, round_: int) -> Consultation | None:
         """The answer already on record for this island and round, if there is one."""
@@ -108,3 +117,17 @@ class Population:
                 if isinstance(move, Speciate) and move.new_island == island:
                     return position + 1
         return 0
+
+
+def amended(plan: Mapping[str, object], overrides: Iterable[str]) -> Mapping[str, object]:
+    """Plan data with changes laid over it, each ``key=JSON`` with a dotted key."""
+    changed: dict[str, Any] = dict(plan)
+    for override in overrides:
+        key, _, value = override.partition("=")
+        *groups, last = key.split(".")
+        inner = changed
+        for group in groups:
+            inner[group] = dict(inner.get(group, {}))
+            inner = inner[group]
+        inner[last] = json.loads(value)
+    return changed

@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from milo.core.attempt import Usage
 from milo.core.budget import Budget, Spend
 from milo.core.events import (
-    CandidateProposed,
-    Change,
     Event,
     Record,
     RunEnded,
     RunResumed,
     RunStarted,
 )
-from milo.core.moves import Speciate
 from milo.core.plan import RunPlan
 from milo.core.population import Population
 from milo.core.task import Suite
@@ -35,10 +33,21 @@ from milo.runtime.finale import (
 from milo.runtime.founding import Ticket
 from milo.runtime.island_shell import Pace
 from milo.runtime.parts import Load, Parts, PeerLost, SearchStopped
-from milo.runtime.seeding import Seed, order_by_fitness, recorded_order, smoke_seeds, start_name
+from milo.runtime.sameness import check_same, digests
+from milo.runtime.seeding import (
+    Seed,
+    are_numbered,
+    foreign_seeds,
+    given_name,
+    order_by_fitness,
+    references,
+    smoke_seeds,
+    start_name,
+)
 from milo.runtime.stage import Stage
+from milo.runtime.tickets import open_tickets
 from milo.runtime.wallclock import WallClock
-from milo.search.island import IslandSetup, SeedRef
+from milo.search.island import SeedRef
 from milo.search.preserving import probe_attempts
 
 RUN_SHARD = "run"
@@ -67,20 +76,33 @@ class Ending:
 
 
 class Driver:
-    """Drives one run on a stage, from its start or from its records."""
+    """Drives one run on a stage, from its start or from its records.
 
-    def __init__(self, parts: Parts, stage: Stage, seeds: Sequence[Seed], watcher: Watcher) -> None:
+    `seeds` of a run that has started are those on record, as numbered there (or as given, until
+    they are numbered); `overrides` are changes to its plan that hold from now on, for the record.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        stage: Stage,
+        seeds: Sequence[Seed],
+        watcher: Watcher,
+        overrides: Sequence[str] = (),
+    ) -> None:
         self._parts = parts
         self._plan: RunPlan = parts.plan
         self._suite: Suite = parts.suite()
         self._stage = stage
         self._seeds = tuple(seeds)
         self._watcher = watcher
+        self._overrides = tuple(overrides)
         self._population = Population()
         self._seq = -1
         self._epoch = -1
         self._test_known = -2
         self._test_attempt_s: float | None = None
+        self._ordering: asyncio.Task[tuple[Seed, ...]] | None = None
         self._islands: dict[str, asyncio.Task[str]] = {}
         self._restarts: dict[str, int] = {}
         self._interrupted = asyncio.Event()
@@ -110,59 +132,60 @@ class Driver:
     async def _begin(self) -> None:
         recorder = self._stage.peers.recorder
         await self._follow(0.0)
-        started = self._population.started is not None
-        if not started:
+        started = self._population.started
+        if started is None:
             await smoke_seeds(self._stage.peers, self._seeds)
-        if self._seed_islands() < len(self._seeds):
-            rank = recorded_order if started else order_by_fitness
-            self._seeds = await rank(self._stage.peers, self._suite, self._seeds)
+        else:
+            check_same(started, self._suite, self._stage.hosts[0].model)
         self._epoch = await recorder.claim(RUN_SHARD)
-        if self._population.started is None:
+        if started is None:
             await self._start()
         else:
-            await self._append([RunResumed()])
+            await self._append([RunResumed(overrides=self._overrides)])
         if self._population.winner is None:
             await recorder.reserve(TEST_PROMISE, Spend(attempts=self._test_attempts()))
+        if not self._are_numbered():
+            ordering = order_by_fitness(self._stage.peers, self._suite, self._seeds)
+            self._ordering = asyncio.create_task(ordering)
+
+    def _are_numbered(self) -> bool:
+        return are_numbered(self._population.lineage, self._seed_islands(), len(self._seeds))
 
     async def _start(self) -> None:
+        """Keep the seeds, then say that the run exists: nothing is paid for before that."""
+        await self._keep_seeds(start_name if self._are_numbered() else given_name)
         splits = self._suite.splits
-        for reference, seed in zip(self._references(), self._seeds, strict=True):
-            await self._stage.peers.recorder.put_harness(
-                reference.candidate, seed.harness, (), f"{reference.candidate}: seed {seed.name}\n"
-            )
         started = RunStarted(
             name=self._plan.run,
-            plan={"strategy": self._plan.strategy.name, "suite": self._suite.name},
+            plan=asdict(self._plan),
             search=splits.search,
             validation=splits.validation,
             test=splits.test,
             model=self._stage.hosts[0].model,
+            seeds=tuple(seed.name for seed in self._seeds),
+            tasks=digests(self._suite),
         )
-        await self._append([started, *self._foreign_seeds()])
+        await self._append([started])
 
-    def _foreign_seeds(self) -> list[Event]:
-        """Seeds that found no island of their own still stand in the lineage."""
-        return [
-            CandidateProposed(
-                island=f"i{number}",
-                candidate=reference.candidate,
-                round=0,
-                parents=(),
-                harness=reference.harness,
-                mutator="",
-                change=Change(title=f"seed {seed.name}"),
+    async def _keep_seeds(self, named: Callable[[int], str]) -> None:
+        for number, seed in enumerate(self._seeds, start=1):
+            name = named(number)
+            await self._stage.peers.recorder.put_harness(
+                name, seed.harness, (), f"{name}: seed {seed.name}\n"
             )
-            for number, (reference, seed) in enumerate(
-                zip(self._references(), self._seeds, strict=True), start=1
-            )
-            if number > self._plan.strategy.islands
-        ]
+
+    async def _number_seeds(self) -> bool:
+        """Number the seeds once their order is known; whether they are numbered."""
+        if self._ordering is not None:
+            if not self._ordering.done():
+                return False
+            self._seeds, self._ordering = self._ordering.result(), None
+            await self._keep_seeds(start_name)
+            await self._append(foreign_seeds(self._seeds, self._plan.strategy.islands))
+        return True
 
     def _references(self) -> tuple[SeedRef, ...]:
-        return tuple(
-            SeedRef(candidate=start_name(number), harness=seed.harness.digest)
-            for number, seed in enumerate(self._seeds, start=1)
-        )
+        return references(self._seeds)
 
     def _test_attempts(self) -> int:
         test = len(self._suite.splits.test)
@@ -171,49 +194,19 @@ class Driver:
     # --- the search ------------------------------------------------------------------------------
 
     def _tickets(self) -> list[Ticket]:
-        """One ticket per island that isn't closed: founded before, from a seed, or speciated."""
-        tickets = [self._seed_ticket(number) for number in range(self._seed_islands())]
-        known = {ticket.setup.island for ticket in tickets}
-        topology = self._population.topology
-        for move in [m for _, _, m in topology.moves if isinstance(m, Speciate)]:
-            if move.new_island not in known:
-                tickets.append(self._speciated_ticket(move))
-                known.add(move.new_island)
-        closed = {name for name, state in topology.islands.items() if state.closed}
-        return [ticket for ticket in tickets if ticket.setup.island not in closed]
+        return open_tickets(self._plan, self._suite, self._references(), self._population.topology)
 
     def _seed_islands(self) -> int:
         return min(self._plan.strategy.islands, len(self._seeds))
-
-    def _setup(self, island: str) -> IslandSetup:
-        return IslandSetup(
-            island=island,
-            strategy=self._plan.strategy,
-            k=self._suite.k,
-            validation=self._suite.splits.validation,
-            seeds=self._references(),
-            run_seed=self._plan.seed,
-            rounds=self._plan.budget.rounds,
-        )
-
-    def _seed_ticket(self, number: int) -> Ticket:
-        pool = self._plan.agents.mutators
-        return Ticket(
-            setup=self._setup(f"i{number + 1}"),
-            mutator=pool[number % len(pool)],
-            root=self._references()[number],
-            search=self._suite.splits.search,
-        )
-
-    def _speciated_ticket(self, move: Speciate) -> Ticket:
-        return Ticket(setup=self._setup(move.new_island), mutator=move.mutator, speciate=move)
 
     def _pace(self) -> Pace:
         splits, k = self._suite.splits, self._suite.k
         probe = probe_attempts(self._plan.strategy, len(splits.search), k)
         return Pace(attempts_per_child=(len(splits.search) + len(splits.validation)) * k + probe)
 
-    def _launch_missing(self) -> None:
+    async def _launch_missing(self) -> None:
+        if not await self._number_seeds():
+            return
         for ticket in self._tickets():
             name = ticket.setup.island
             if name not in self._islands:
@@ -222,7 +215,7 @@ class Driver:
     async def _search(self) -> Ending:
         """Until every island is closed; waits for records, ends of islands, and interrupts."""
         while True:
-            self._launch_missing()
+            await self._launch_missing()
             await self._stage.tend()
             await self._follow(TICK_S)
             await self._tell_load()
@@ -348,9 +341,11 @@ class Driver:
         self._watcher.on_load(await peers.dispatcher.load(), await peers.recorder.spend())
 
     async def _stop_islands(self) -> None:
-        for task in self._islands.values():
+        working: list[asyncio.Task[Any]] = [*self._islands.values()]
+        working += [self._ordering] if self._ordering is not None else []
+        for task in working:
             task.cancel()
-        await asyncio.gather(*self._islands.values(), return_exceptions=True)
+        await asyncio.gather(*working, return_exceptions=True)
 
 
 def spent_limit(budget: Budget, spent: Mapping[str, Spend], test_attempts: int) -> str:

@@ -28,6 +28,10 @@ class PeerLost(ClusterError):
     """A piece in another process died: a host (its attempts run elsewhere), or an actor."""
 
 
+LIMIT = "limit:"
+"""How the reason begins of search work that a spent limit of the run cut."""
+
+
 class SearchStopped(ClusterError):
     """Queued and running search attempts were cut; `reason` says by what."""
 

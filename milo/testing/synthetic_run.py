@@ -101,7 +101,17 @@ class SyntheticRun:
 
     def _start(self) -> list[Event]:
         plan = {"strategy": "synthetic", "suite": "synthetic"}
-        return [RunStarted(name="synthetic", plan=plan, model=MODEL, **self._splits)]
+        search, validation, test = (self._splits[s] for s in ("search", "validation", "test"))
+        return [
+            RunStarted(
+                name="synthetic",
+                plan=plan,
+                search=search,
+                validation=validation,
+                test=test,
+                model=MODEL,
+            )
+        ]
 
     def _found(self, number: int) -> list[Event]:
         island, root = f"i{number}", f"i{number}.0"

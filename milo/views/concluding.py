@@ -188,7 +188,7 @@ def _spending(population: Population, sums: Tally, active_s: float) -> Spending:
 
 def _planned(population: Population) -> Budget:
     """The budget of the recorded plan; limits that it does not name do not bind."""
-    plan = population.started.plan.get("budget") if population.started else None
+    plan = population.plan.get("budget")
     if not isinstance(plan, Mapping):
         return Budget()
     known = {f.name: plan[f.name] for f in fields(Budget) if f.name in plan}
