@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 
 from milo.app.convert import nearest
-from milo.app.multirun import RunProgress
+from milo.app.run_progress import RunProgress
 from milo.core.attempt import Outcome
 from milo.core.errors import MiloError, RunError
 from milo.core.events import Record
@@ -53,8 +53,7 @@ def progress_of(path: Path) -> RunProgress:
     if not path.exists():
         return RunProgress.ABSENT
     with RunReader(path) as reader:
-        ended = reader.population().ended is not None
-    return RunProgress.FINISHED if ended else RunProgress.STOPPED
+        return RunProgress.FINISHED if reader.is_finished() else RunProgress.STOPPED
 
 
 def status(path: Path, now: float) -> Status:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from milo.app.asking import ask
 from milo.app.config import compose, known_keys, require_budget
 from milo.app.overrides import SweepJob, canonical, expand
+from milo.app.run_progress import RunProgress
 from milo.core.errors import ConfigError, MiloError, RunError
 from milo.core.plan import RunPlan
 
@@ -27,14 +28,6 @@ if TYPE_CHECKING:
 
 MANIFEST = "multirun.json"
 INTERRUPTED = 130
-
-
-class RunProgress(StrEnum):
-    """How far a run directory has come."""
-
-    ABSENT = "absent"
-    STOPPED = "stopped"
-    FINISHED = "finished"
 
 
 class Ending(StrEnum):

@@ -62,7 +62,7 @@ def run_bench(args: argparse.Namespace, launcher: Launcher) -> int:
 def launch_with(launcher: Launcher) -> Launch:
     """Start a run, or go on with one that was stopped."""
     from milo.app.inspect import progress_of
-    from milo.app.multirun import RunProgress
+    from milo.app.run_progress import RunProgress
 
     def launch(plan: RunPlan, words: Sequence[str]) -> int:
         path = Path(plan.run)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from pymoo.indicators.hv import Hypervolume
 
 from milo.core.fitness import Fitness
 
@@ -63,6 +62,9 @@ def hypervolume(points: Points, reference: Sequence[float]) -> float:
     inside = checked[(checked < np.asarray(reference)).all(axis=1)]
     if not len(inside):
         return 0.0
+    # Imported here: it costs 0.2 s, which whoever only reads a run need not wait for.
+    from pymoo.indicators.hv import Hypervolume
+
     return float(Hypervolume(ref_point=np.asarray(reference, dtype=float), nds=False)(inside))
 
 

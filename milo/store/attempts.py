@@ -11,7 +11,6 @@ next; its usage stays spent.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +25,16 @@ from milo.store.files import AppendFile, Disk, write_atomic
 from milo.store.key_index import hash_keys
 from milo.store.lines import LineReader, seal, torn_warning
 from milo.store.parts import Parts
+from milo.store.sums import (
+    PENDING,
+    AttemptSums,
+    PendingRow,
+    read_finished,
+    with_pending,
+    write_sums,
+)
 
 PART_ROWS = 20_000
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PendingRow:
-    """One line of `pending.jsonl`: an outcome and the part that it will be in."""
-
-    part: int
-    outcome: Outcome
 
 
 class AttemptTable:
@@ -46,20 +45,25 @@ class AttemptTable:
         self._disk = disk
         self._part_rows = part_rows
         # Before the parts: a writer that compacts in between moves rows from here to there.
-        lines = LineReader(folder / "pending.jsonl")
+        lines = LineReader(folder / PENDING)
         rows = [decode(PendingRow, b.body, lines.where(b.number)) for b in lines]
         self.warnings = torn_warning(lines.path, lines.torn)
         self._parts = Parts(folder)
-        self._pending: list[Outcome] = []
+        self._pending: list[PendingRow] = []
         self._newest: dict[AttemptKey, Outcome] = {}
         self._live = self._parts.live_rows()
         self._new_keys = 0
-        self._pending_spent = Usage()
+        self._finished = read_finished(folder, self._parts.count)
         pending = [row.outcome for row in rows if row.part > self._parts.count]
-        self._take(pending, self._places([outcome.key for outcome in pending]))
+        places = self._placed(pending)
+        self._pending = self._rows(pending, places)
+        self._take(pending, places)
         self._file = None if disk is None else AppendFile(lines.path, disk, keep=lines.end)
         if self._file is not None and rows and not self._pending:
             self._file.renew()
+        if disk is not None and self._finished is None:
+            self._finished = self._sums_of_parts()
+            write_sums(folder, self._parts.count, self._finished, disk)
 
     @classmethod
     def read(cls, folder: Path) -> AttemptTable:
@@ -80,15 +84,13 @@ class AttemptTable:
         """
         if self._file is None or self._disk is None:
             raise RecordError("these attempts were opened for reading only")
-        keys = [outcome.key for outcome in outcomes]
-        places = dict(zip(keys, self._places(keys), strict=True))
+        places = self._placed(outcomes)
         news = self._news(outcomes, places)
         if news:
-            part = self._parts.count + 1
-            self._file.append(
-                b"".join(seal(encode(PendingRow(part=part, outcome=outcome))) for outcome in news)
-            )
-            self._take(news, [places[outcome.key] for outcome in news])
+            rows = self._rows(news, places)
+            self._file.append(b"".join(seal(encode(row)) for row in rows))
+            self._take(news, places)
+            self._pending += rows
         if len(self._pending) >= self._part_rows:
             self.compact()
         return tuple(news)
@@ -100,11 +102,14 @@ class AttemptTable:
         if not self._pending:
             return
         number = self._parts.count + 1
-        write_atomic(self._parts.path(number), to_parquet(self._pending), self._disk)
+        outcomes = [row.outcome for row in self._pending]
+        write_atomic(self._parts.path(number), to_parquet(outcomes), self._disk)
         self._parts.adopt(number)
+        self._finished = self.sums()
         self._pending, self._newest, self._live = [], {}, self._parts.live_rows()
-        self._new_keys, self._pending_spent = 0, Usage()
+        self._new_keys = 0
         self._file.renew()
+        write_sums(self._parts.folder, number, self._finished, self._disk)
 
     def lookup(self, keys: Iterable[AttemptKey]) -> dict[AttemptKey, Outcome]:
         """The valid outcomes of the given keys; keys without one are left out."""
@@ -155,16 +160,18 @@ class AttemptTable:
 
     def spent(self) -> Usage:
         """What all attempts used, replaced ones included."""
-        return self._parts.spent + self._pending_spent
+        return sum((row.outcome.usage for row in self._pending), self._parts.spent)
+
+    def sums(self) -> AttemptSums:
+        """What everything on record comes to."""
+        return with_pending(self._finished or self._sums_of_parts(), self._pending)
 
     def close(self) -> None:
         """Release the file; safe to call twice."""
         if self._file is not None:
             self._file.close()
 
-    def _news(
-        self, outcomes: Sequence[Outcome], places: Mapping[AttemptKey, int]
-    ) -> list[Outcome]:
+    def _news(self, outcomes: Sequence[Outcome], places: Mapping[AttemptKey, int]) -> list[Outcome]:
         valid = self._parts.index.valid
         final = {key for key, at in places.items() if at >= 0 and valid[at]}
         known = {key: self._newest[key] for key in places if key in self._newest}
@@ -180,17 +187,44 @@ class AttemptTable:
                 news.append(outcome)
         return news
 
-    def _take(self, outcomes: Sequence[Outcome], places: Sequence[int]) -> None:
-        """Add outcomes that are news to what is pending; `places` are those of their keys."""
-        for outcome, at in zip(outcomes, places, strict=True):
+    def _take(self, outcomes: Sequence[Outcome], places: Mapping[AttemptKey, int]) -> None:
+        """Add outcomes that are news to what is found by key."""
+        for outcome in outcomes:
+            at = places[outcome.key]
             if at >= 0:
                 self._live[self._parts.index.row[at]] = False
             elif outcome.key not in self._newest:
                 self._new_keys += 1
             self._newest.pop(outcome.key, None)
             self._newest[outcome.key] = outcome
-            self._pending.append(outcome)
-            self._pending_spent += outcome.usage
+
+    def _rows(
+        self, outcomes: Sequence[Outcome], places: Mapping[AttemptKey, int]
+    ) -> list[PendingRow]:
+        """News as lines of the pending file; called before they are taken."""
+        part, rows = self._parts.count + 1, []
+        fresh = {o.key: places[o.key] for o in outcomes if o.key not in self._newest}
+        former = self._in_parts(list(fresh.values()))
+        for outcome in outcomes:
+            # Of a key that comes twice only the first takes the place of what is in a part.
+            replaced = former.pop(outcome.key, None)
+            status = str(replaced.status) if replaced is not None else ""
+            rows.append(PendingRow(part=part, outcome=outcome, replaces=status))
+        return rows
+
+    def _sums_of_parts(self) -> AttemptSums:
+        index = self._parts.index
+        missing = index.row[~index.valid].astype(np.int64)
+        return AttemptSums(
+            made=len(index),
+            valid=int(np.count_nonzero(index.valid)),
+            faults=self._parts.statuses(missing),
+            usage=self._parts.spent,
+        )
+
+    def _placed(self, outcomes: Sequence[Outcome]) -> dict[AttemptKey, int]:
+        keys = [outcome.key for outcome in outcomes]
+        return dict(zip(keys, self._places(keys), strict=True))
 
     def _places(self, keys: Sequence[AttemptKey]) -> list[int]:
         """Where each key stands in the index of the parts; −1 for those that it lacks."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -17,9 +18,9 @@ from milo.core.events import Event, Record
 from milo.core.ports import Clock
 from milo.store.codec import decode_event, dump_json, encode
 from milo.store.files import AppendFile, Disk
-from milo.store.lines import Line, LineReader, seal, torn_warning, unseal
+from milo.store.lines import Line, LineReader, seal, torn_warning
 
-TAIL_BYTES = 64 * 1024
+BLOCK_BYTES = 1024 * 1024
 
 _HEAD = re.compile(
     rb'\{"kind":"(\w+)","seq":(\d+),"time":([-+.\deE]+),"shard":("(?:[^"\\]|\\.)*"),'
@@ -41,23 +42,49 @@ class Entry(NamedTuple):
     event: bytes
 
 
+class JournalMark(NamedTuple):
+    """A place between two groups: how many records lie before it, in how many bytes, and the
+    CRC-32 of those bytes, by which a reader knows that they are still the same."""
+
+    records: int = 0
+    offset: int = 0
+    crc: int = 0
+
+    def holds(self, path: Path) -> bool:
+        """Whether the journal begins with the very bytes that the mark was set after."""
+        if not path.exists() or path.stat().st_size < self.offset:
+            return False
+        return _crc(path, 0, self.offset, 0) == self.crc
+
+    def advanced(self, path: Path, records: int) -> JournalMark:
+        """The mark after so many records; this one where the journal has no group that ends so."""
+        reader = JournalReader(path, self)
+        for entry in reader.entries():
+            if entry.place == entry.size and entry.seq + 1 == records:
+                crc = _crc(path, self.offset, reader.end, self.crc)
+                return JournalMark(records, reader.end, crc)
+        return self
+
+
 class JournalReader:
-    """Reads the journal's whole groups, from the first line to the end that exists now.
+    """Reads the journal's whole groups, from the first line (or a mark) to the end that exists now.
 
     After an iteration `end` is the offset behind the last whole group, `next_seq` the number the
     next record would get, and `warnings` what to say of an unfinished end.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, since: JournalMark = JournalMark()) -> None:  # noqa: B008
         self.path = path
-        self.end = 0
-        self.next_seq = 0
+        self._since = since
+        self.end = since.offset
+        self.next_seq = since.records
         self.warnings: tuple[str, ...] = ()
 
     def entries(self) -> Iterator[Entry]:
         """Undecoded lines of whole groups; raises `RecordError` naming a broken line."""
-        lines = LineReader(self.path)
-        self.end, self.next_seq, self.warnings = 0, 0, ()
+        since = self._since
+        lines = LineReader(self.path, start=since.offset, before=since.records)
+        self.end, self.next_seq, self.warnings = since.offset, since.records, ()
         group: list[Entry] = []
         for line in lines:
             entry = _parse(line, lines.where(line.number))
@@ -124,25 +151,13 @@ class Journal:
         self._file.close()
 
 
-def last_seq(path: Path) -> int | None:
-    """The number of the last record, read from the journal's end alone, -1 for an empty journal.
-
-    None where the end is unfinished, so that only a reading of the whole tells.
-    """
-    size, want = path.stat().st_size, TAIL_BYTES
-    if not size:
-        return -1
+def _crc(path: Path, start: int, end: int, crc: int) -> int:
+    """The CRC-32 of a stretch of a file, going on from that of what lies before it."""
     with path.open("rb") as file:
-        while True:
-            file.seek(max(0, size - want))
-            lines = file.read(min(want, size)).splitlines(keepends=True)
-            if len(lines) > 1 or want >= size:
-                break
-            want *= 4
-    if not lines[-1].endswith(b"\n"):
-        return None
-    entry = _parse(Line(0, unseal(lines[-1], f"{path}, last line"), 0), f"{path}, last line")
-    return entry.seq if entry.place == entry.size else None
+        file.seek(start)
+        while start < end and (block := file.read(min(BLOCK_BYTES, end - start))):
+            crc, start = zlib.crc32(block, crc), start + len(block)
+    return crc if start == end else -1
 
 
 def _line(record: Record, place: int, size: int) -> bytes:

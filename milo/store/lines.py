@@ -39,23 +39,25 @@ class Line(NamedTuple):
 
 
 class LineReader:
-    """Reads a `.jsonl` file once, line by line.
+    """Reads a `.jsonl` file once, line by line, from an offset on that `before` lines end at.
 
     After the iteration `end` is the offset behind the last whole line, and `torn` the number of
     bytes after it that a writer left unfinished (or is just writing).
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, start: int = 0, before: int = 0) -> None:
         self.path = path
-        self.end = 0
+        self.end = start
         self.torn = 0
+        self._before = before
 
     def __iter__(self) -> Iterator[Line]:
         if not self.path.exists():
             return
         with self.path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            for number, line in enumerate(file, start=1):
+            file.seek(self.end)
+            for number, line in enumerate(file, start=self._before + 1):
                 if not line.endswith(b"\n") or b"\0" in line:
                     self._refuse_hole_in_the_middle(number, file.tell(), size)
                     self.torn = max(size, self.end + len(line)) - self.end

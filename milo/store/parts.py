@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from milo.core.attempt import Outcome, Usage
 from milo.core.errors import RecordError
 from milo.store.attempt_rows import from_rows, open_part, usage_of
 from milo.store.key_index import KeyIndex, Rows
+from milo.store.sums import part_path
 
 CACHED_PARTS = 4
 _PART = re.compile(r"part-(\d{5,})\.parquet")
@@ -51,7 +52,7 @@ class Parts:
 
     def path(self, number: int) -> Path:
         """Where the part with this number (from 1) lies."""
-        return self.folder / f"part-{number:05d}.parquet"
+        return part_path(self.folder, number)
 
     def adopt(self, upto: int) -> None:
         """Index the parts up to this number that aren't indexed yet."""
@@ -71,6 +72,18 @@ class Parts:
             if low < high:
                 found += from_rows(self._table(number).take(ordered[low:high] - start))
         return found
+
+    def statuses(self, rows: Rows) -> dict[str, int]:
+        """How many of the given rows have which status."""
+        ordered, counts = np.sort(rows), Counter[str]()
+        for number in range(1, self.count + 1):
+            start, end = self._starts[number - 1], self._starts[number]
+            low, high = np.searchsorted(ordered, (start, end))
+            if low < high:
+                column = self._read(number, ["status"])["status"].take(ordered[low:high] - start)
+                for row in column.value_counts().to_pylist():
+                    counts[str(row["values"])] += int(row["counts"])
+        return dict(counts)
 
     def harnesses(self) -> set[str]:
         """Digests of all harnesses in the parts."""
@@ -131,10 +144,10 @@ class Parts:
             self._tables.popitem(last=False)
         return self._tables[number]
 
-    def _read(self, number: int) -> Any:
+    def _read(self, number: int, columns: list[str] | None = None) -> Any:
         part = open_part(self.path(number))
         try:
-            return part.read()
+            return part.read(columns=columns)
         except (pa.ArrowException, OSError) as error:
             raise RecordError(f"{self.path(number)}: damaged table: {error}") from error
         finally:

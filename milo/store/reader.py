@@ -8,15 +8,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from milo.core.events import Record
+from milo.core.events import Record, RunEnded, RunResumed
 from milo.core.population import Population
 from milo.store.attempts import AttemptTable
 from milo.store.codec import load_json
 from milo.store.harnesses import HarnessStore
-from milo.store.journal import JournalReader
+from milo.store.journal import JournalMark, JournalReader
 from milo.store.layout import RunPaths, read_facts
 from milo.store.lock import Owner, read_owner
 from milo.store.sessions import Sessions
+from milo.store.sums import AttemptSums, read_sums
 from milo.store.traces import TraceStore
 
 
@@ -62,9 +63,25 @@ class RunReader:
         """The model sessions that belong to no attempt."""
         return Sessions(self._paths.sessions)
 
+    def attempt_sums(self) -> AttemptSums:
+        """What all attempts come to, without opening them where their owner has left the sums."""
+        return read_sums(self._paths.attempts) or self.attempts.sums()
+
     def records(self, from_seq: int = 0) -> Iterator[Record]:
         """The journal from a number on."""
         return self._journal.records(from_seq)
+
+    def records_after(self, mark: JournalMark) -> Iterator[Record] | None:
+        """The journal from a mark on; None where it is not the journal that the mark was set in."""
+        if not mark.holds(self._paths.journal):
+            return None
+        return JournalReader(self._paths.journal, mark).records()
+
+    def is_finished(self) -> bool:
+        """Whether the run has ended and was not resumed since; nothing is decoded for it."""
+        kinds = (RunEnded.kind, RunResumed.kind)
+        turns = [entry.kind for entry in self._journal.entries() if entry.kind in kinds]
+        return turns[-1:] == [RunEnded.kind]
 
     def population(self) -> Population:
         """A new fold of the whole journal."""

@@ -1,26 +1,27 @@
 """What a running search leaves beside its records for others to look at: `progress.json`.
 
-It holds the newest snapshot (queue, attempts in flight, what each island does) and the status as
-it was at a record of the journal. It is never trusted beyond that record: a reader that finds the
-journal further on folds the journal itself. Losing the file loses nothing.
+It holds the newest snapshot (queue, attempts in flight, what each island does) and the fold of the
+journal up to a mark in it, as small as `status` needs it. It is believed only where the journal
+still begins with the marked bytes, and carried on over what was recorded since; else, or where
+that needs more than the note holds, the journal is folded. Losing the file loses nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from milo.core.errors import RecordError
 from milo.core.events import Record
 from milo.core.population import Population
-from milo.store import RunReader
+from milo.store import RunPaths, RunReader
 from milo.store.codec import decode, encode
 from milo.store.files import Disk, write_atomic
-from milo.store.journal import last_seq
+from milo.store.journal import JournalMark
 from milo.views.spending import Coverage, MomentsFold, Tally
-from milo.views.status import Status, status_at, status_of, told_now
+from milo.views.status import Status, status_at, told_now
+from milo.views.status_fold import Folded, StatusFold, fold_of, folded
 from milo.views.view import Progress, View
 
 NAME = "progress.json"
@@ -30,13 +31,12 @@ FRESH_S = 20.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Note:
-    """The file's content: the status at record `seq`, the time of the last progress, and the
-    snapshot of the moment `written` (seconds since the epoch)."""
+    """The file's content: the past up to a mark in the journal, and the snapshot of the moment
+    `written` (seconds since the epoch)."""
 
-    seq: int
+    mark: JournalMark
+    past: Folded
     written: float
-    progressed: float | None
-    status: Status
     snapshot: Progress | None
 
 
@@ -49,7 +49,9 @@ class NotedView:
         self._now = now
         self._population = Population()
         self._moments = MomentsFold()
-        self._seq = -1
+        self._fold_now = StatusFold(Folded())
+        self._mark = JournalMark()
+        self._records = 0
         self._snapshot: Progress | None = None
         self._written = 0.0
 
@@ -85,18 +87,22 @@ class NotedView:
         for record in records:
             self._population.apply(record.event)
             self._moments.apply(record)
-            self._seq = record.seq
+            self._fold_now.apply(record)
+            self._records = record.seq + 1
+        if self._fold_now.lost:
+            self._fold_now = StatusFold(folded(self._population, self._moments.moments))
 
     def _write(self) -> None:
-        now, moments = self._now(), self._moments.moments
+        mark = self._mark.advanced(RunPaths(self._path).journal, self._records)
+        if mark.records != self._records:
+            return  # not our journal
+        self._mark, self._written = mark, self._now()
         note = Note(
-            seq=self._seq,
-            written=now,
-            progressed=moments.progress,
-            status=status_at(self._population, moments, Tally(), run="", now=now),
+            mark=mark,
+            past=self._fold_now.folded,
+            written=self._written,
             snapshot=self._snapshot,
         )
-        self._written = now
         # Not forced to the disk: after a power cut the records tell the same, more slowly.
         write_atomic(self._path / NAME, encode(note), Disk(), durable=False)
 
@@ -116,43 +122,35 @@ def live_snapshot(path: Path, now: float) -> Progress | None:
 
 
 def quick_status(reader: RunReader, now: float) -> Status:
-    """The status of a run: from its note where that is in step with the journal, else by a fold.
+    """The status of a run: from its note and what was recorded since, else by a fold.
 
-    Attempts are counted by columns, never row by row.
+    Attempts are counted by sums, never row by row.
     """
     note, alive = read_note(reader.path), reader.owner() is not None
-    sums = count_attempts(reader.attempts)
+    past = (note and _carried_on(reader, note)) or fold_of(reader.records())
+    found = status_at(past, count_attempts(reader), run=str(reader.path), now=now)
     fresh = note.snapshot if note and alive and now - note.written < FRESH_S else None
-    run = str(reader.path)
-    if note is None or last_seq(reader.path / "journal.jsonl") != note.seq:
-        return status_of(reader.records(), sums, run=run, alive=alive, now=now, progress=fresh)
-    since = None if note.progressed is None else max(0.0, now - note.progressed)
-    spend = {**note.status.spend, "target": sums.usage}
-    found = replace(
-        note.status,
-        run=run,
-        spend=spend,
-        coverage=sums.total,
-        faults=sums.faults,
-        since_progress_s=since,
-    )
     return told_now(found, alive=alive, progress=fresh)
 
 
-def count_attempts(attempts: Any) -> Tally:
-    """Sums of an attempts table from its index, its parts' own totals and one column.
+def _carried_on(reader: RunReader, note: Note) -> Folded | None:
+    """The past up to the last record; None where the note does not lead there."""
+    since = reader.records_after(note.mark)
+    if since is None:
+        return None
+    fold = StatusFold(note.past)
+    for record in since:
+        fold.apply(record)
+        if fold.lost:
+            return None
+    return fold.folded
 
-    Usage counts everything that was paid, replaced attempts included.
-    """
-    made, valid = attempts.count, attempts.valid_count
-    faults: dict[str, int] = {}
-    if made > valid:
-        table = attempts.table()
-        missing = table.filter(~table["valid"].to_numpy())
-        counted = missing["status"].value_counts().to_pylist()
-        faults = {str(row["values"]): int(row["counts"]) for row in counted}
+
+def count_attempts(reader: RunReader) -> Tally:
+    """Sums of a run's attempts; usage counts everything that was paid, replaced ones included."""
+    sums = reader.attempt_sums()
     return Tally(
-        total=Coverage(attempted=made, valid=valid),
-        usage=attempts.spent(),
-        faults=dict(sorted(faults.items())),
+        total=Coverage(attempted=sums.made, valid=sums.valid),
+        usage=sums.usage,
+        faults=dict(sorted(sums.faults.items())),
     )

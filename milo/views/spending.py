@@ -159,13 +159,13 @@ class Moments:
 class MomentsFold:
     """Folds records, in order, into `Moments`. One owner."""
 
-    def __init__(self) -> None:
-        self._started: float | None = None
-        self._last: float | None = None
-        self._progress: float | None = None
-        self._admission: float | None = None
-        self._admitted = ""
-        self._active = 0.0
+    def __init__(self, known: Moments = Moments()) -> None:
+        self._started = known.started
+        self._last = known.last
+        self._progress = known.progress
+        self._admission = known.admission
+        self._admitted = known.admitted
+        self._active = known.active_s
 
     def apply(self, record: Record) -> None:
         """Fold one record in."""

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from milo.core.attempt import Outcome, Usage
-from milo.core.events import Record, Verdict
+from milo.core.events import Record
 from milo.core.fitness import Fitness
 from milo.core.population import Population
-from milo.core.topology import IslandState
 from milo.views import text
-from milo.views.spending import (
-    Coverage,
-    Moments,
-    MomentsFold,
-    Tally,
-    spend_by_role,
-    split_of_tasks,
-    tally,
-)
+from milo.views.spending import Coverage, Moments, MomentsFold, Tally, split_of_tasks, tally
+from milo.views.status_fold import Folded, IslandFold, folded
 from milo.views.view import Progress
 
 
@@ -104,32 +96,38 @@ def status_of(
         population.apply(record.event)
         moments.apply(record)
     sums = attempts if isinstance(attempts, Tally) else tally(attempts, split_of_tasks(population))
-    found = status_at(population, moments.moments, sums, run=run, now=now)
+    found = status_at(folded(population, moments.moments), sums, run=run, now=now)
     return told_now(found, alive=alive, progress=progress)
 
 
-def status_at(
-    population: Population, when: Moments, sums: Tally, *, run: str, now: float
-) -> Status:
+def status_at(past: Folded, sums: Tally, *, run: str, now: float) -> Status:
     """The status that a fold tells, as if nobody owned the run."""
+    when, ended, won = past.moments, past.ended, past.winner
+    unfinished = RunState.INTERRUPTED if past.started else RunState.NOT_STARTED
     return Status(
         run=run,
-        state=_state(population, alive=False),
-        reason=population.ended.reason if population.ended else "",
-        searched=was_searched(population),
+        state=unfinished if ended is None else RunState.FINISHED,
+        reason=ended.reason if ended else "",
+        searched=ended.searched if ended else past.searched,
         resume="",
-        resumes=population.resumes,
+        resumes=past.resumes,
         active_s=when.active_s,
-        islands=island_statuses(population),
+        islands=tuple(_island(island) for island in past.islands),
         queued=None,
         in_flight=None,
-        spend=spend_by_role(population, sums.usage),
+        spend={
+            "target": sums.usage,
+            "mutator": past.mutator,
+            "orchestrator": past.orchestrator,
+        },
         coverage=sums.total,
         faults=sums.faults,
         last_admission=when.admission,
         last_admitted=when.admitted,
         since_progress_s=None if when.progress is None else max(0.0, now - when.progress),
-        winner=_winner(population),
+        winner=None
+        if won is None
+        else WinnerStatus(candidate=won.candidate, island=won.island, rule=won.rule),
     )
 
 
@@ -156,52 +154,23 @@ def was_searched(population: Population) -> bool:
 
 def island_statuses(population: Population) -> tuple[IslandStatus, ...]:
     """All islands in founding order, in one pass over the lineage."""
-    tried: dict[str, list[Verdict]] = {}
-    for node in population.lineage:
-        if node.parents and node.verdict is not None:
-            tried.setdefault(node.island, []).append(node.verdict)
-    return tuple(
-        _island(population, state, tried.get(island, ()))
-        for island, state in population.topology.islands.items()
-    )
+    return tuple(_island(island) for island in folded(population, Moments()).islands)
 
 
-def _island(
-    population: Population, state: IslandState, verdicts: Sequence[Verdict]
-) -> IslandStatus:
-    scored = [
-        (fitness, member)
-        for member in state.members
-        if (fitness := population.lineage[member].fitness("search", state.search)) is not None
-    ]
-    best = max(scored, key=lambda s: (s[0].accuracy, -s[0].tokens), default=None)
+def _island(island: IslandFold) -> IslandStatus:
+    state = island.state
     return IslandStatus(
         island=state.island,
         mutator=state.mutator,
         round=max(0, state.round),
         stall=state.stall,
-        tried=len(verdicts),
-        admitted=verdicts.count(Verdict.ADMITTED),
+        tried=island.tried,
+        admitted=island.admitted,
         best_validation=state.best_validation,
-        best=best[1] if best else "",
-        best_fitness=best[0] if best else None,
+        best=island.best,
+        best_fitness=island.best_fitness,
         closed=state.closed,
     )
-
-
-def _state(population: Population, alive: bool) -> RunState:
-    if population.ended is not None:
-        return RunState.FINISHED
-    if alive:
-        return RunState.RUNNING
-    return RunState.INTERRUPTED if population.started else RunState.NOT_STARTED
-
-
-def _winner(population: Population) -> WinnerStatus | None:
-    won = population.winner
-    if won is None:
-        return None
-    return WinnerStatus(candidate=won.candidate, island=won.island, rule=won.rule)
 
 
 def status_json(status: Status) -> str:

@@ -10,7 +10,7 @@ import pytest
 from milo.app.cli import OK, USER_ERROR, main
 from milo.app.convert import plain
 from milo.app.inspect import export, locate, progress_of, report_of, report_text, runs_text
-from milo.app.multirun import RunProgress
+from milo.app.run_progress import RunProgress
 from milo.core.errors import RunError
 from milo.core.events import (
     CandidateJudged,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,11 @@ from store_builders import FailingWrites, key, missing, valid
 
 from milo.core.attempt import AttemptKey, Outcome, Status, Usage
 from milo.core.errors import DiskFull, RecordError
+from milo.store.attempt_rows import to_parquet
 from milo.store.attempts import AttemptTable, read_table
 from milo.store.files import Disk
 from milo.store.key_index import KeyIndex, hash_keys
+from milo.store.sums import read_sums
 
 NO_SYNC = Disk(sync=lambda _: None)
 
@@ -220,6 +223,26 @@ def test_a_reader_that_opened_before_a_compaction_sees_all_that_was_there(tmp_pa
     table.close()
 
 
+@pytest.mark.parametrize("name", ["part-00001.parquet", "part-00002.parquet"])
+def test_sums_of_other_parts_are_not_believed(tmp_path: Path, name: str) -> None:
+    table = a_table(tmp_path)
+    for number in range(2):
+        table.append([valid(key(number))])
+        table.compact()
+    table.close()
+    known = read_sums(tmp_path)
+    assert known is not None and known.made == 2
+    other = tmp_path / "other"
+    other.mkdir()
+    for number in range(2):
+        (other / f"part-0000{number + 1}.parquet").write_bytes(
+            to_parquet([missing(key(number + 2 * (name[9] == str(number + 1))))])
+        )
+    (tmp_path / name).write_bytes((other / name).read_bytes())
+    assert read_sums(tmp_path) is None
+    assert AttemptTable.read(tmp_path).sums().valid == 1
+
+
 def test_different_keys_have_different_hashes() -> None:
     keys = [
         key(1),
@@ -323,6 +346,21 @@ class AttemptsMachine(RuleBasedStateMachine):
         self.table.close()
         (self.folder / ".part-00099.parquet.tmp").write_bytes(b"half")
         self.table = a_table(self.folder, rows=5)
+
+    @rule()
+    def lose_the_sums_and_reopen(self) -> None:
+        self.table.close()
+        (self.folder / "sums.json").unlink()
+        self.table = a_table(self.folder, rows=5)
+
+    @invariant()
+    def sums_are_told_without_opening_the_table(self) -> None:
+        told, by_table = read_sums(self.folder), self.table.sums()
+        faults = Counter(str(o.status) for o in self.model.values() if not o.is_valid)
+        assert told == by_table and told is not None
+        assert (told.made, dict(told.faults)) == (len(self.model), dict(faults))
+        assert told.valid == len(self.model) - sum(faults.values())
+        assert told.usage.tokens == self.tokens
 
     @invariant()
     def agrees(self) -> None:

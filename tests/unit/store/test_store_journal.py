@@ -39,7 +39,7 @@ from milo.core.moves import (
 )
 from milo.store.codec import decode_event, encode
 from milo.store.files import Disk
-from milo.store.journal import Journal, JournalReader
+from milo.store.journal import Journal, JournalMark, JournalReader
 
 MOVES = (
     Reassign(island="a", mutator="m"),
@@ -168,6 +168,38 @@ def test_a_line_that_was_taken_out_is_noticed(tmp_path: Path) -> None:
     path.write_bytes(lines[0] + lines[2])
     with pytest.raises(RecordError, match=r"line 2: expected record 1.* found record 2"):
         all_records(path)
+
+
+def test_a_mark_leads_to_what_was_recorded_after_it(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    journal = a_journal(path)
+    journal.append("a", 1, [proposed("a0"), scored("a0")])
+    journal.append("a", 1, [judged("a0")])
+    mark = JournalMark().advanced(path, 2)
+    assert mark.records == 2 and mark.holds(path)
+    assert mark.advanced(path, 3) == JournalMark().advanced(path, 3) != mark
+    later = journal.append("a", 1, [RunResumed(), RunResumed()])
+    journal.close()
+    assert mark.holds(path)
+    after = list(JournalReader(path, mark).records())
+    assert [record.seq for record in after] == [2, 3, 4] and after[1:] == list(later)
+    assert mark.advanced(path, 4) == mark, "no group ends there"
+
+
+def test_a_mark_does_not_hold_in_a_journal_that_changed_before_it(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    journal = a_journal(path)
+    journal.append("a", 1, [proposed("a0"), scored("a0")])
+    mark = JournalMark().advanced(path, 2)
+    journal.append("a", 1, [judged("a0")])
+    journal.close()
+    content = path.read_bytes()
+    for at in (0, mark.offset // 2, mark.offset - 1):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        assert not mark.holds(path)
+    path.write_bytes(content[: mark.offset - 1])
+    assert not mark.holds(path)
+    assert not mark.holds(tmp_path / "none") and JournalMark().holds(path)
 
 
 @given(room=st.integers(min_value=0, max_value=400))

@@ -14,11 +14,13 @@ from milo.core.attempt import Outcome, Status, Usage
 from milo.core.budget import Budget
 from milo.core.plan import RunPlan
 from milo.store import RunReader, RunStore, encode_plan
+from milo.store.codec import encode
 from milo.testing.synthetic_run import SyntheticRun
 from milo.views.plain import PlainView
 from milo.views.progress_file import NotedView, live_snapshot, quick_status, read_note
 from milo.views.spending import split_of_tasks, tally
 from milo.views.status import RunState, status_of
+from milo.views.status_fold import Folded
 from milo.views.view import Progress, Work
 
 
@@ -92,10 +94,23 @@ def test_a_note_in_step_answers_exactly_as_the_journal_does(
     assert quick(run) == plain
 
 
-def test_a_note_that_the_journal_has_left_behind_is_not_believed(run: Path) -> None:
+def test_a_note_that_the_journal_has_left_behind_is_carried_on(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A driver that was killed between a record and its note must not show an old state."""
     plain = quick(run)
     note(run, upto=-3)
+    monkeypatch.setattr(RunReader, "records", lambda *_: pytest.fail("the journal was folded"))
+    assert quick(run) == plain
+
+
+def test_a_note_of_another_journal_is_not_believed(run: Path) -> None:
+    plain = quick(run)
+    note(run)
+    written = read_note(run)
+    assert written is not None
+    other = replace(written, mark=written.mark._replace(crc=written.mark.crc ^ 1))
+    (run / "progress.json").write_bytes(encode(replace(other, past=Folded())))
     assert quick(run) == plain
 
 
