@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,9 @@ from milo.agents.pool import OFFLINE
 from milo.app.cli import build_parser
 from milo.app.config import compose, known_keys
 from milo.app.overrides import expand
+from milo.core.evidence import Brief, ParentView, Proposal
+from milo.core.harness import Harness
+from milo.core.tree import FileTree
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -48,12 +52,22 @@ def test_a_file_that_the_readme_names_is_there(path: str) -> None:
     assert (ROOT / path.rstrip(".")).exists()
 
 
-def test_the_mutators_own_example_is_a_mutator(tmp_path: Path) -> None:
+async def test_the_mutators_own_example_proposes_what_it_says() -> None:
     """The class in the README runs as it stands."""
     source = re.search(r"```python\n# my_mutators.py\n(.*?)```", README, re.DOTALL)
     assert source is not None
     space: dict[str, object] = {}
     exec(source.group(1), space)
-    shorter = space["Shorter"]
-    assert callable(shorter)
+    shorter: Any = space["Shorter"]
     assert shorter().name not in OFFLINE
+    texts = {
+        "harness.toml": 'name = "mine"\nentry = "python3 main.py"\n',
+        "main.py": 'PROMPT = "Sort them. Explain your reasoning."\n',
+    }
+    harness = Harness.from_tree(FileTree.of_texts(texts), "mine")
+    parent = ParentView(candidate="i1.0", harness=harness, scores={})
+    brief = Brief(island="i1", round=1, parents=(parent,), snapshot=(), seed=1)
+    proposal = await shorter().propose(brief, None)
+    assert isinstance(proposal, Proposal)
+    assert proposal.tree.text("main.py") == 'PROMPT = "Sort them. "\n'
+    assert proposal.change.title
