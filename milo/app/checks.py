@@ -64,6 +64,16 @@ def rules() -> Mapping[str, Rule]:
         "model.context": _at_least(256),
         "model.parallel": _at_least(1),
         "model.threads": _at_least(0),
+        "model.requests_per_minute": _at_least(0),
+        "model.tokens_per_minute": _at_least(0),
+        "model.server.kind": _one_of("", "vllm"),
+        "model.server.replicas": _at_least(1),
+        "model.server.gpus": _at_least(1),
+        "model.server.cpus": _at_least(0),
+        "model.server.context": _at_least(0),
+        "model.server.memory_share": Rule("a number above 0, at most 1", lambda v: 0 < v <= 1),
+        "model.server.program": _filled(),
+        "model.server.start_minutes": _above(0),
         "strategy.islands": _at_least(1),
         "strategy.selection.alpha": _share(),
         "strategy.selection.tau": _above(0),
@@ -109,6 +119,12 @@ def check(plan: RunPlan) -> None:
     if plan.agents.orchestrator == "agent" and not plan.agents.model:
         raise ConfigError(
             "orchestrator=agent", "a model that it thinks with (mutators.model=NAME)", "none"
+        )
+    if plan.model.server.kind and (plan.model.base_url or plan.model.name in NOT_HOSTED):
+        raise ConfigError(
+            "model.server.kind",
+            "a model.name at the hub or a folder of weights, and no model.base_url",
+            f"model.name={plan.model.name}",
         )
     if plan.model.path and plan.model.name not in LOCAL_MODELS:
         raise ConfigError(

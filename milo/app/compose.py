@@ -11,7 +11,7 @@ import os
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -26,25 +26,29 @@ from milo.app.model_caller import SessionCaller
 from milo.app.no_model import NoUpstream
 from milo.app.numeric import equipped
 from milo.app.pricing import target_price
+from milo.app.model_servers import demand_of, log_of, served_name, server_of
 from milo.app.sandbox_shell import SandboxShell
 from milo.app.sandboxes import choose_sandbox
 from milo.app.station import AgentStation
 from milo.core.attempt import Usage
+from milo.core.calls import Purse
 from milo.core.errors import ConfigError
 from milo.core.plan import RunPlan
 from milo.core.ports import Caps, Mutator, Orchestrator, Upstream
 from milo.core.redaction import SHORTEST, secrets_of
+from milo.core.servers import ModelServer, ServerDemand
 from milo.core.task import Suite
 from milo.gateway.http_upstream import HttpUpstream
 from milo.gateway.line import Line
 from milo.gateway.litellm_upstream import LitellmUpstream
-from milo.gateway.llama_server import EmbeddedServer, ServerSettings
-from milo.gateway.local_upstream import LocalUpstream
+from milo.gateway.llama_server import ServerSettings, embedded_server
 from milo.gateway.pace import Pace
 from milo.gateway.pins import SAMPLING_OF_LLAMA, Pins, model_label
 from milo.gateway.price_book import PriceBook
+from milo.gateway.prices import FREE
 from milo.gateway.proxy import Gateway
 from milo.gateway.replay_upstream import ReplayUpstream
+from milo.gateway.replica_upstream import ReplicaUpstream
 from milo.gateway.weights import built_in, cached, digest_of, fetch
 from milo.rollout.local import KINDS, choose
 from milo.rollout.runner import LocalAttemptRunner, check_needs
@@ -91,6 +95,24 @@ class AppParts:
     plan: RunPlan
     path: Path
     prices: PriceBook = field(default_factory=PriceBook)
+    purse: Purse | None = None
+    servers: tuple[ModelServer, ...] = ()
+
+    def server_demand(self) -> ServerDemand | None:
+        """What the model servers of the run take of the cluster; None where it starts none."""
+        return None if self.plan.replay else demand_of(self.plan.model)
+
+    def model_server(self, host: str, nth: int) -> ModelServer:
+        """One replica, not started yet, on an address of this node."""
+        return server_of(self.plan.model, host, log_of(self._owner(), nth))
+
+    def served(self, servers: Sequence[ModelServer]) -> AppParts:
+        """The same factories, with the run's model servers to call."""
+        return replace(self, servers=tuple(servers))
+
+    def funded(self, purse: Purse) -> AppParts:
+        """The same factories, whose model calls are paid from this purse."""
+        return replace(self, purse=purse)
 
     def suite(self) -> Suite:
         """The tasks and their splits."""
@@ -160,6 +182,7 @@ class AppParts:
             secrets=all_secrets(),
             price=target_price(self.plan, self.prices),
             pace=None if local or self.plan.replay else Pace(time.monotonic),
+            purse=self.purse,
         )
 
     def _replayed(self) -> Upstream | None:
@@ -179,14 +202,19 @@ class AppParts:
             price = target_price(self.plan, self.prices)
             label = self._label()
             return HttpUpstream(model.base_url, label, wire_model=wire, api_key=key, price=price)
+        if model.server.kind:
+            price = target_price(self.plan, self.prices)
+            name = served_name(model)
+            return ReplicaUpstream(self.servers, self._label(), wire_model=name, price=price)
         if model.name not in LOCAL_MODELS:
             return LitellmUpstream(model.name, self._label(), price=self.prices.price(model.name))
         path, digest = local_weights(self.plan)
         settings = ServerSettings(
             context=model.context, parallel=model.parallel, threads=model.threads
         )
-        server = EmbeddedServer(path, settings, scratch / "model.log")
-        return LocalUpstream(server, self._label(digest, context=model.context))
+        server = embedded_server(path, settings, scratch / "model.log")
+        label = self._label(digest, context=model.context)
+        return ReplicaUpstream((server,), label, wire_model="local", price=FREE)
 
     def _label(self, digest: str = "", **limits: int) -> str:
         """The frozen model as attempt keys name it."""
@@ -233,6 +261,8 @@ class AppParts:
             rng=np.random.default_rng(self.plan.seed),
             secrets=all_secrets(),
             price=self.prices.price(name),
+            purse=self.purse,
+            role="orchestrator" if mutator == "orchestrator" else "mutator",
         )
 
     def orchestrator(self, caller: ModelCaller) -> Orchestrator:

@@ -149,7 +149,8 @@ def _with_model(mutator: str, hosted: str) -> str:
 def _agents(face: Face, has_key: bool) -> AgentsPlan:
     """Who proposes and orchestrates, with ``auto`` decided by key and model."""
     hosted = face.mutators.model
-    if not hosted and face.model.name not in NOT_HOSTED:
+    ours = face.model.server.kind or face.model.name in NOT_HOSTED
+    if not hosted and not ours:
         hosted = face.model.name
     driven = has_key and bool(hosted)
     default = (f"agent_loop:{hosted}",) if driven else AgentsPlan().mutators

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from milo.core.attempt import Usage
-from milo.core.errors import ModelError, ReplayMiss
+from milo.core.calls import SPENT
+from milo.core.errors import BudgetSpent, ModelError, ReplayMiss
 from milo.core.evidence import Exchange
 from milo.core.ports import Caps
 from milo.gateway.client import text_of
@@ -30,7 +31,8 @@ class SessionCaller:
     async def __call__(
         self, scope: str, messages: Sequence[Mapping[str, object]]
     ) -> tuple[str, Usage, tuple[Exchange, ...]]:
-        """The reply's text, its usage, and its exchange; raises `ModelError` or `ReplayMiss`."""
+        """The reply's text, its usage, and its exchange; raises `ModelError`, `ReplayMiss`, or
+        `BudgetSpent` where the run can't pay for it."""
         if self._line is None:
             self._line = self._open_line()
         session = self._sessions.get(scope)
@@ -41,6 +43,8 @@ class SessionCaller:
         reply = await session.ask({"messages": [dict(message) for message in messages]})
         if reply.fault.startswith(REPLAY_MISS):
             raise ReplayMiss(reply.fault)
+        if reply.fault.startswith(SPENT):
+            raise BudgetSpent(reply.fault.removeprefix(SPENT))
         if not reply.ok:
             raise ModelError(reply.fault or f"HTTP {reply.status}: {error_message(reply.body)}")
         return text_of(reply.body), reply.usage, session.recorded[before:]

@@ -26,7 +26,9 @@ ALIASES: Mapping[str, str] = {
 }
 """Short or recorded names of keys; a prefix stands for everything below it."""
 
-LISTS = frozenset({"seeds", "seeds.dirs", "mutators", "mutators.pool", "suite.families"})
+LISTS = frozenset(
+    {"seeds", "seeds.dirs", "mutators", "mutators.pool", "suite.families", "model.server.args"}
+)
 """Keys whose commas make a list where no sweep is asked for."""
 
 

@@ -20,17 +20,33 @@ def price_book(plan: RunPlan) -> PriceBook:
     """
     own = dict(read_book(Path(plan.model.prices)).prices) if plan.model.prices else {}
     local = {name: FREE for name in NOT_HOSTED}
-    pool = [entry for entry in plan.agents.mutators if not entry.startswith(OWN_MUTATOR)]
-    named = {entry.partition(":")[2] for entry in pool} | {plan.agents.model}
-    named -= {""}
-    if not plan.model.base_url or plan.model.name in own:
+    named = _of_agents(plan)
+    if not _own_server(plan) or plan.model.name in own:
         named.add(plan.model.name)
     return snapshot(named, {**local, **own})
 
 
+def _own_server(plan: RunPlan) -> bool:
+    return bool(plan.model.base_url or plan.model.server.kind)
+
+
+def _of_agents(plan: RunPlan) -> set[str]:
+    """The models that mutators and the orchestrator have of their own."""
+    pool = [entry for entry in plan.agents.mutators if not entry.startswith(OWN_MUTATOR)]
+    return ({entry.partition(":")[2] for entry in pool} | {plan.agents.model}) - {""}
+
+
+def unpriced(plan: RunPlan, book: PriceBook) -> tuple[str, ...]:
+    """The models of a run whose price is unknown, so that its dollars are not complete."""
+    unknown = {name for name in _of_agents(plan) if book.price(name) is None}
+    if target_price(plan, book) is None:
+        unknown.add(plan.model.name)
+    return tuple(sorted(unknown))
+
+
 def target_price(plan: RunPlan, book: PriceBook) -> Price | None:
     """The price of the frozen model; None where it is unknown."""
-    if plan.model.base_url and not plan.model.prices:
+    if _own_server(plan) and not plan.model.prices:
         return None
     return book.price(plan.model.name)
 

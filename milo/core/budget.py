@@ -104,6 +104,10 @@ class Ledger:
     def draw(self, name: str, role: str, amount: Spend) -> None:
         """Spend a part of a promise; the promise shrinks by as much, not below zero."""
         self.spent[role] += amount
+        self.shrink(name, amount)
+
+    def shrink(self, name: str, amount: Spend) -> None:
+        """Take off a promise what was spent under it and counted elsewhere, call by call."""
         if name in self.reserved:
             left = self.reserved[name] - amount
             self.reserved[name] = Spend(

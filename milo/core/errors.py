@@ -10,6 +10,7 @@
     ├── ModelError           the provider, its weights or its server
     │   └── ReplayMiss       a replayed run made a request that was never recorded
     ├── BudgetExceeded       a reservation that a limit refuses
+    │   └── BudgetSpent      a limit of the run that can't pay another model call
     ├── RecordError          a record on disk that cannot be trusted
     │   └── StaleWriter      a replaced actor tried to write its old shard
     ├── DiskFull             no room for a record; what is on disk stays consistent
@@ -69,6 +70,10 @@ class ReplayMiss(ModelError):
 
 class BudgetExceeded(MiloError):
     """A reservation that a hard limit refuses; nothing was spent."""
+
+
+class BudgetSpent(BudgetExceeded):
+    """A limit of the run that can't pay for another model call; no such call was made."""
 
 
 class RecordError(MiloError):

@@ -85,6 +85,38 @@ class SuitePlan:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ServerPlan:
+    """Model servers that the run starts itself on the cluster (`model=vllm`)."""
+
+    kind: str = ""
+    """``vllm``; empty for none."""
+    replicas: int = 1
+    """How many there are; calls go to the one with the fewest in flight."""
+    gpus: int = 1
+    """GPUs of one node that a replica takes (tensor parallel)."""
+    cpus: float = 1.0
+    """CPUs that a replica takes."""
+    gpu_type: str = ""
+    """A type of GPU as Ray names it (``H100``); empty for any."""
+    context: int = 0
+    """Context length in tokens; 0 for the model's own."""
+    memory_share: float = 0.9
+    """Share of each GPU's memory that the server may take."""
+    revision: str = ""
+    """The revision of the weights at the hub; empty for the newest."""
+    tool_parser: str = ""
+    """vLLM's name for the model's format of tool calls; empty for none."""
+    reasoning_parser: str = ""
+    """vLLM's name for the model's format of reasoning; empty for none."""
+    args: tuple[str, ...] = ()
+    """More arguments of ``vllm serve``."""
+    program: str = "vllm"
+    """The command that is vLLM, on every node with a replica."""
+    start_minutes: float = 30.0
+    """How long loading the weights may take."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ModelPlan:
     """The frozen model and what one attempt may ask of it."""
 
@@ -110,6 +142,12 @@ class ModelPlan:
     """Requests that an embedded model works on at once."""
     threads: int = 0
     """Threads of an embedded model; 0 for the machine's cores."""
+    requests_per_minute: int = 0
+    """The provider's limit on requests, shared by all nodes of the run; 0 for none declared."""
+    tokens_per_minute: int = 0
+    """The provider's limit on tokens, prompt and reply together; 0 for none declared."""
+    server: ServerPlan = field(default_factory=ServerPlan)
+    """A server of open weights that the run starts itself."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -195,13 +233,13 @@ class ClusterPlan:
     """A Ray cluster to join; empty starts one on this machine."""
     slots: int = 8
     """Attempts at once on each container host."""
+    resource: str = ""
+    """A custom Ray resource that marks container hosts: only nodes that offer it get one, with as
+    many slots as they have of it, at most `slots`; empty for every node with a CPU."""
     sandbox: str = "auto"
     """``bubblewrap``, ``plain`` (weaker), or ``auto``: the stronger of the two that works here;
     ``docker`` for containers on each host's engine, which tasks with images need."""
     image: str = "python:3.11-slim"
-    resource: str = ""
-    """A custom Ray resource that marks container hosts: only nodes that offer it get one, with as
-    many slots as they have of it, at most `slots`; empty for every node with a CPU."""
     """``docker`` only: the image for tasks that bring none; it must hold python3 and a shell."""
     images_gb: float = 40.0
     """``docker`` only: what images of tasks may take on each host's disk."""

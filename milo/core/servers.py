@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 
@@ -11,6 +13,11 @@ class ModelServer(Protocol):
     @property
     def base_url(self) -> str:
         """The OpenAI-compatible root; meaningful while it is alive."""
+        ...
+
+    @property
+    def api_key(self) -> str:
+        """What it demands of its callers; "" where it demands nothing."""
         ...
 
     @property
@@ -29,3 +36,13 @@ class ModelServer(Protocol):
     async def stop(self) -> None:
         """End it and all its processes; safe to call twice."""
         ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServerDemand:
+    """How many replicas of a model server a run wants, and what each takes of its node (by Ray's
+    names: ``CPU``, ``GPU``, …). `name` is what errors call it."""
+
+    name: str
+    replicas: int
+    resources: Mapping[str, float]

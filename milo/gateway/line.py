@@ -16,6 +16,7 @@ from typing import TypeVar
 import numpy as np
 
 from milo.core.attempt import Usage
+from milo.core.calls import Purse
 from milo.core.errors import ModelError, ReplayMiss
 from milo.core.ports import Completion, StreamingUpstream, Upstream
 from milo.gateway.pace import Pace
@@ -60,7 +61,8 @@ class Line:
     """A pinned upstream. `rng` (owned by the line) gives the jitter, `sleep` and `now` the time;
     `secrets` are taken out of everything that the provider says; `price` is for calls whose
     provider told no usage, because they were cut (None where it is unknown); `pace`, where there
-    is one, shares the provider's rate limit."""
+    is one, shares the provider's rate limit; `purse`, where there is one, pays every call for
+    `role`."""
 
     upstream: Upstream
     pins: Pins
@@ -69,6 +71,8 @@ class Line:
     secrets: tuple[str, ...] = ()
     price: Price | None = None
     pace: Pace | None = None
+    purse: Purse | None = None
+    role: str = "target"
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     now: Callable[[], float] = monotonic
 

@@ -8,7 +8,7 @@ whose retry finds another replica.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -16,10 +16,12 @@ from milo.core.errors import ModelError
 from milo.core.ports import Completion, Emit
 from milo.core.servers import ModelServer
 from milo.gateway.http_upstream import HttpUpstream
+from milo.gateway.prices import Price
 
 RESTARTS = 5
-CHECK_S = 5.0
-Connect = Callable[[str], HttpUpstream]
+"""Starts after the first; a replica that was up for `CALM_S` begins to count anew."""
+
+CHECK_S, HUNG_S, CALM_S = 5.0, 120.0, 900.0
 
 
 @dataclass(kw_only=True, slots=True)
@@ -30,30 +32,47 @@ class _Replica:
     http: HttpUpstream | None = None
     load: int = 0
     restarts: int = 0
+    up_at: float | None = None
+    unwell_at: float | None = None
     ready: bool = False
     starting: asyncio.Task[None] | None = None
 
+    @property
+    def is_starting(self) -> bool:
+        """Whether a start of it is under way."""
+        return self.starting is not None and not self.starting.done()
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether it does not answer and will not be started again."""
+        up = self.server.alive and self.ready
+        return self.restarts > RESTARTS and not self.is_starting and not up
+
 
 class ReplicaUpstream:
-    """An `Upstream` that owns its servers; it streams. One event loop.
+    """An `Upstream` over model servers of the run's own; it streams. One event loop.
 
-    `connect` makes the client for a server's root. Replicas are started at the first call, all at
-    once; a call waits for the first of them that is ready. Every `check_s` seconds each is asked
-    for its health.
+    Replicas are started at the first call, all at once; a call waits for the first of them that is
+    ready. Every `check_s` seconds each is asked for its health; one that is not well for `hung_s`
+    is started anew. The servers call their model `wire_model`.
     """
 
     def __init__(
         self,
         servers: Sequence[ModelServer],
         label: str,
-        connect: Connect,
         *,
+        wire_model: str,
+        price: Price | None = None,
         check_s: float = CHECK_S,
+        hung_s: float = HUNG_S,
     ) -> None:
         self._replicas = [_Replica(server=server) for server in servers]
         self._label = label
-        self._connect = connect
+        self._wire_model = wire_model
+        self._price = price
         self._check_s = check_s
+        self._hung_s = hung_s
         self._watch: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._problem = ""
@@ -128,7 +147,7 @@ class ReplicaUpstream:
                 return min(ready, key=lambda replica: replica.load)
             for replica in self._replicas:
                 await self._mend(replica)
-            if all(r.restarts > RESTARTS for r in self._replicas) or self._closed:
+            if all(r.is_given_up for r in self._replicas) or self._closed:
                 raise ModelError(f"no replica of {self._label} can be kept up: {self._problem}")
             self._changed.clear()
             if not any(self.ready):
@@ -142,19 +161,33 @@ class ReplicaUpstream:
             await asyncio.sleep(self._check_s)
 
     async def _mend(self, replica: _Replica) -> None:
-        """Start a replica that is dead, ask a living one for its health."""
-        if replica.starting is not None and not replica.starting.done():
+        """Start a replica that is dead or has hung, ask a living one for its health."""
+        if replica.is_starting:
             return
-        if not replica.server.alive:
-            replica.ready = False
-            if replica.restarts <= RESTARTS:
-                replica.starting = asyncio.ensure_future(self._start(replica))
-            return
-        replica.ready = replica.http is not None and await replica.server.healthy()
-        self._changed.set()
+        if replica.server.alive:
+            replica.ready = replica.http is not None and await replica.server.healthy()
+            replica.unwell_at = None if replica.ready else replica.unwell_at or _now()
+            self._changed.set()
+            if replica.unwell_at is None or _now() - replica.unwell_at < self._hung_s:
+                return
+        replica.ready = False
+        if replica.up_at is not None and _now() - replica.up_at > CALM_S:
+            replica.restarts = 0
+        replica.up_at = replica.unwell_at = None
+        if replica.restarts <= RESTARTS and not replica.is_starting:
+            replica.restarts += 1
+            replica.starting = asyncio.ensure_future(self._start(replica))
+
+    def _connected(self, server: ModelServer) -> HttpUpstream:
+        return HttpUpstream(
+            server.base_url,
+            self._label,
+            wire_model=self._wire_model,
+            api_key=server.api_key,
+            price=self._price,
+        )
 
     async def _start(self, replica: _Replica) -> None:
-        replica.restarts += 1
         try:
             await replica.server.start()
         except ModelError as error:
@@ -162,7 +195,11 @@ class ReplicaUpstream:
         else:
             if replica.http is not None:
                 await replica.http.close()
-            replica.http = self._connect(replica.server.base_url)
-            replica.ready = True
+            replica.http = self._connected(replica.server)
+            replica.ready, replica.up_at = True, _now()
         finally:
             self._changed.set()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -8,7 +8,6 @@ session exceeds its cap by at most one call. Once a cap has fired, the session s
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -17,7 +16,8 @@ from milo.core.evidence import Exchange
 from milo.core.ports import Caps, Emit, SessionReport
 from milo.gateway.formats import BadRequest
 from milo.gateway.line import OUT_OF_TIME, Ask, Line, Reply, call, faulted, out_of_time
-from milo.gateway.pins import LIMITS, Pinned, pin
+from milo.gateway.paying import Paid, prompt_bytes, reservation
+from milo.gateway.pins import Pinned, pin
 from milo.gateway.prices import Price, dollars
 from milo.gateway.relay import Relay
 from milo.gateway.tokens import count_tokens, tokens_of_bytes
@@ -51,6 +51,7 @@ class Session:
         self._records: list[Exchange | None] = []
         self._refusals = 0
         self._calls: set[asyncio.Task[Reply]] = set()
+        self._settling: set[asyncio.Task[None]] = set()
         self._usage = Usage()
         self._made = 0
         self._reserved = 0
@@ -126,6 +127,7 @@ class Session:
         while self._calls:  # each ends by its cancellation, and leaves the set once recorded
             await asyncio.wait(tuple(self._calls))
             await asyncio.sleep(0)
+        await asyncio.gather(*self._settling)
         return SessionReport(
             usage=self._usage,
             exchanges=self.recorded,
@@ -144,12 +146,14 @@ class Session:
     async def _forward(
         self, asked: Mapping[str, object], pinned: Pinned, relay: Relay | None
     ) -> Reply:
-        nth, place, reserve = self._made, len(self._records), _reservation(pinned)
+        may_cost = reservation(pinned)
+        nth, place, reserve = self._made, len(self._records), may_cost.tokens
+        paid = Paid(self._line, self.scope, may_cost)
         self._made += 1
         self._reserved += reserve
         self._records.append(None)
         began = self._line.now()
-        task = asyncio.ensure_future(self._call(pinned, nth, relay))
+        task = asyncio.ensure_future(self._call(pinned, nth, relay, paid))
         self._calls.add(task)
         try:
             await asyncio.wait({task})
@@ -158,7 +162,9 @@ class Session:
             self._calls.discard(task)
             self._reserved -= reserve
             reply = _result(task, pinned, relay, self._line.price)
-            self._settle(reply)
+            if not paid.granted:
+                reply = replace(reply, usage=Usage())  # nothing was sent
+            self._settle(reply, paid)
             self._records[place] = Exchange(
                 request=asked,
                 response=reply.body,
@@ -169,7 +175,7 @@ class Session:
             )
         return reply
 
-    async def _call(self, pinned: Pinned, nth: int, relay: Relay | None) -> Reply:
+    async def _call(self, pinned: Pinned, nth: int, relay: Relay | None, paid: Paid) -> Reply:
         """The process boundary: an unforeseen error of ours is a fault, never the harness's."""
         ask = Ask(
             request=pinned.request,
@@ -179,15 +185,19 @@ class Session:
             relay=relay,
         )
         try:
-            reply = await call(self._line, ask)
+            unpaid = await paid.promise(self._deadline - self._line.now())
+            reply = unpaid or await call(self._line, ask)
         except Exception as error:
             text = redact(f"{type(error).__name__}: {error}", self._line.secrets)
             return faulted(f"gateway error: {text}")
         return replace(reply, body=public_body(reply.body, self.pinned_model))
 
-    def _settle(self, reply: Reply) -> None:
+    def _settle(self, reply: Reply, paid: Paid) -> None:
         self._usage += reply.usage
         self._fault = self._fault or reply.fault
+        settling = asyncio.ensure_future(paid.settle(reply.usage))
+        self._settling.add(settling)
+        settling.add_done_callback(self._settling.discard)
 
 
 def _result(
@@ -202,22 +212,12 @@ def _result(
     if reply.status not in (CUT_STATUS, OUT_OF_TIME) and not (reply.fault and begun):
         return reply
     usage = Usage(
-        uncached_input=tokens_of_bytes(_size(pinned)),
+        uncached_input=tokens_of_bytes(prompt_bytes(pinned)),
         output=count_tokens(relay.text) if relay is not None else 0,
         calls=1,
         estimated=True,
     )
     return replace(reply, usage=replace(usage, dollars=dollars(usage, price)))
-
-
-def _reservation(pinned: Pinned) -> int:
-    """Tokens that a call may take: its prompt by size, and its output limit."""
-    limits = [value for key in LIMITS if isinstance(value := pinned.request.get(key), int)]
-    return tokens_of_bytes(_size(pinned)) + (max(limits) if limits else 0)
-
-
-def _size(pinned: Pinned) -> int:
-    return len(json.dumps(pinned.request.get("messages"), default=str))
 
 
 def _refusal(status: int, message: str, code: str, param: str | None = None) -> Reply:

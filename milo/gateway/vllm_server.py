@@ -1,4 +1,4 @@
-"""A vLLM server for open-weight backbones: its plan, and how its replicas are started.
+"""A vLLM server for open-weight backbones: its plan, and how one replica is started.
 
 Source of the options: vLLM's reference of ``vllm serve``. What is asked for by name here is what
 a measurement depends on; the rest goes through `extra`. It has been run against a stand-in server
@@ -7,7 +7,6 @@ only: no machine with a GPU was at hand.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,15 +21,14 @@ START_S = 1800.0
 class VllmPlan:
     """One model on the GPUs of one node.
 
-    `gpus` is what one replica needs (tensor parallel), `replicas` how many there are. `revision`
-    pins the weights at the hub. `tool_parser` and `reasoning_parser` are vLLM's names for the
-    model's own formats ("" for none). `program` is the command itself.
+    `gpus` is what one replica needs (tensor parallel). `revision` pins the weights at the hub.
+    `tool_parser` and `reasoning_parser` are vLLM's names for the model's own formats ("" for
+    none). `program` is the command itself.
     """
 
     model: str
     served_as: str
     gpus: int = 1
-    replicas: int = 1
     context: int = 0
     memory_share: float = 0.9
     revision: str = ""
@@ -43,21 +41,20 @@ class VllmPlan:
 
     def __post_init__(self) -> None:
         """Refuse numbers that mean nothing."""
-        for name in ("gpus", "replicas"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"vllm {name}", "at least 1", str(getattr(self, name)))
+        if self.gpus < 1:
+            raise ConfigError("vllm gpus", "at least 1", str(self.gpus))
         if not 0.0 < self.memory_share <= 1.0:
             raise ConfigError("vllm memory_share", "above 0, at most 1", str(self.memory_share))
 
 
-def command(plan: VllmPlan, port: int) -> tuple[str, ...]:
-    """The command line of one replica on a loopback port.
+def command(plan: VllmPlan, host: str, port: int) -> tuple[str, ...]:
+    """The command line of one replica on an address of its node.
 
     Prompt token details are asked for, because cached tokens would not be told without; requests
     are not logged, because they hold what harnesses ask.
     """
     options = {
-        "--host": "127.0.0.1",
+        "--host": host,
         "--port": str(port),
         "--served-model-name": plan.served_as,
         "--tensor-parallel-size": str(plan.gpus),
@@ -75,33 +72,19 @@ def command(plan: VllmPlan, port: int) -> tuple[str, ...]:
     return (*plan.program, plan.model, *pairs, *flags, *plan.extra)
 
 
-def placed(plan: VllmPlan, gpus: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """The node's GPUs for each replica, by index; raises `ConfigError` where they don't suffice."""
-    needed = plan.gpus * plan.replicas
-    if len(gpus) < needed:
-        raise ConfigError(
-            f"{plan.replicas} replicas of {plan.model}",
-            f"{needed} GPUs on this node ({plan.gpus} each)",
-            f"{len(gpus)}",
-        )
-    starts = range(0, needed, plan.gpus)
-    return tuple(tuple(gpus[start : start + plan.gpus]) for start in starts)
+def vllm_server(plan: VllmPlan, host: str, log_path: Path) -> ServerProcess:
+    """One replica, not started yet, on an address of this node.
 
-
-def replicas(
-    plan: VllmPlan, gpus: Sequence[int], ports: Sequence[int], logs: Path
-) -> tuple[ServerProcess, ...]:
-    """The servers of one node, not started yet; one port each."""
-    servers = []
-    for nth, (own, port) in enumerate(zip(placed(plan, gpus), ports, strict=True)):
-        visible = ",".join(str(gpu) for gpu in own)
-        launch = Launch(
-            name=f"vLLM replica {nth} of {plan.model} on GPU {visible}",
-            argv=command(plan, port),
-            address=f"http://127.0.0.1:{port}",
-            log_path=logs / f"vllm-{nth}.log",
-            start_s=plan.start_s,
-            environ={"CUDA_VISIBLE_DEVICES": visible, "VLLM_NO_USAGE_STATS": "1"},
-        )
-        servers.append(ServerProcess(launch))
-    return tuple(servers)
+    Its GPUs are those that this process may see. It demands a key, because on a cluster other
+    nodes reach it, and with them whoever else is there.
+    """
+    launch = Launch(
+        name=f"vLLM with {plan.model}",
+        argv=lambda port: command(plan, host, port),
+        host=host,
+        log_path=log_path,
+        start_s=plan.start_s,
+        environ={"VLLM_NO_USAGE_STATS": "1"},
+        key_variable="VLLM_API_KEY",
+    )
+    return ServerProcess(launch)

@@ -16,6 +16,7 @@ from milo.core.population import Population
 from milo.core.ports import Orchestrator, PopulationView
 from milo.core.task import Suite
 from milo.runtime.parts import ModelCaller, Parts, RecorderPort
+from milo.runtime.recorder import consultation_scope
 
 SHARD = "orchestrator"
 
@@ -45,7 +46,7 @@ class Conductor:
             answer = await self._answer(island, round_)
             usage, exchanges = self._meter.take()
             if exchanges:
-                await self._recorder.put_session(_scope(island, round_), exchanges)
+                await self._recorder.put_session(consultation_scope(island, round_), exchanges)
             if self._epoch < 0:
                 self._epoch = await self._recorder.claim(SHARD)
             event = Consulted(consultation=answer, usage=usage)
@@ -63,7 +64,7 @@ class Conductor:
             if recorded is None:
                 raise ReplayMiss(f"replay miss: no consultation of {island} in round {round_}")
             return recorded
-        self._meter.scope = _scope(island, round_)
+        self._meter.scope = consultation_scope(island, round_)
         return await self._orchestrator.consult(await self._view(), island)
 
     async def _view(self) -> PopulationView:
@@ -104,7 +105,3 @@ class Meter:
         usage, exchanges = self._usage, tuple(self._exchanges)
         self._usage, self._exchanges = Usage(), []
         return usage, exchanges
-
-
-def _scope(island: str, round_: int) -> str:
-    return f"{SHARD}/{island}/{round_}"

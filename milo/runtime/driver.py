@@ -6,12 +6,14 @@ It decides nothing about the search and keeps nothing: everything it knows it re
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from milo.core.attempt import Usage
 from milo.core.budget import Budget, Spend
+from milo.core.errors import BudgetExceeded
 from milo.core.events import (
     Event,
     Record,
@@ -23,7 +25,6 @@ from milo.core.plan import RunPlan
 from milo.core.population import Population
 from milo.core.task import Suite
 from milo.runtime.finale import (
-    TEST_PROMISE,
     attempt_s,
     candidates_to_test,
     freeze_winner,
@@ -32,7 +33,7 @@ from milo.runtime.finale import (
 )
 from milo.runtime.founding import Ticket
 from milo.runtime.island_shell import Pace
-from milo.runtime.parts import Load, Parts, PeerLost, SearchStopped
+from milo.runtime.parts import LIMIT, Load, Parts, PeerLost, SearchStopped
 from milo.runtime.sameness import check_same, digests
 from milo.runtime.seeding import (
     Seed,
@@ -46,6 +47,7 @@ from milo.runtime.seeding import (
 )
 from milo.runtime.stage import Stage
 from milo.runtime.tickets import open_tickets
+from milo.runtime.treasury import TEST_PROMISE
 from milo.runtime.wallclock import WallClock
 from milo.search.island import SeedRef
 from milo.search.preserving import probe_attempts
@@ -255,11 +257,21 @@ class Driver:
         if self._parts.replay() is not None:
             return
         if deadline is not None and self._parts.now() >= deadline:
-            await dispatcher.stop("limit: the time for searching is spent")
-        spent = await self._stage.peers.recorder.spend()
+            await dispatcher.stop(f"{LIMIT} the time for searching is spent")
+        recorder = self._stage.peers.recorder
+        spent = await recorder.spend()
         limit = spent_limit(self._plan.budget, spent, self._test_attempts())
+        limit = limit or await recorder.refused()
         if limit:
-            await dispatcher.stop(f"limit: {limit} are spent")
+            await dispatcher.stop(f"{LIMIT} {limit} are spent")
+        else:
+            await self._keep_for_the_test(expected_test(spent["target"], self._test_attempts()))
+
+    async def _keep_for_the_test(self, amount: Spend) -> None:
+        """Keep money from search work. What islands have promised may leave no room for more than
+        was kept before; their children then go first, and leave it."""
+        with contextlib.suppress(BudgetExceeded):
+            await self._stage.peers.recorder.reserve(TEST_PROMISE, amount)
 
     def _search_deadline(self, load: Load) -> float | None:
         """The end of the hours, less what the final test is expected to take."""
@@ -293,6 +305,7 @@ class Driver:
         if self._population.winner is None:
             winner = freeze_winner(self._population, self._suite, self._plan)
             await self._append([] if winner is None else [winner])
+        await self._keep_for_the_test(Spend(attempts=self._test_attempts()))
         if not await self._test():
             return Ending(reason="interrupted", interrupted=True)
         await self._stage.peers.recorder.settle(TEST_PROMISE, "target", Usage())
@@ -348,12 +361,21 @@ class Driver:
         await asyncio.gather(*working, return_exceptions=True)
 
 
+def expected_test(target: Spend, attempts: int) -> Spend:
+    """What so many attempts of the final test cost, at the mean of the target's so far."""
+    made = max(1, target.attempts)
+    return Spend(
+        attempts=attempts,
+        tokens=round(target.tokens / made * attempts),
+        dollars=target.dollars / made * attempts,
+    )
+
+
 def spent_limit(budget: Budget, spent: Mapping[str, Spend], test_attempts: int) -> str:
     """The limit ("tokens" or "dollars") of which only the final test's share is left, or ""."""
-    total, target = sum(spent.values(), Spend()), spent["target"]
+    total, test = sum(spent.values(), Spend()), expected_test(spent["target"], test_attempts)
     for limit in ("tokens", "dollars"):
         cap = getattr(budget, limit)
-        test = getattr(target, limit) / max(1, target.attempts) * test_attempts
-        if cap is not None and getattr(total, limit) + test >= cap:
+        if cap is not None and getattr(total, limit) + getattr(test, limit) >= cap:
             return limit
     return ""

@@ -12,7 +12,7 @@ from milo.core.task import Suite
 from milo.runtime.parts import EvaluationRequest, Peers
 from milo.search.progress import choose_winner
 
-TEST_PROMISE = "the final test"
+from milo.runtime.treasury import TEST_PROMISE
 
 
 def freeze_winner(population: Population, suite: Suite, plan: RunPlan) -> WinnerFrozen | None:

@@ -17,6 +17,7 @@ from milo.core.budget import Spend
 from milo.core.disclosure import Reader, shown_to
 from milo.core.errors import (
     BudgetExceeded,
+    BudgetSpent,
     ClusterError,
     ConfigError,
     MiloError,
@@ -32,6 +33,7 @@ from milo.core.redaction import redactor
 from milo.core.task import Suite
 from milo.runtime.bench import Bench
 from milo.runtime.parts import (
+    LIMIT,
     Doing,
     EvaluationRequest,
     Parts,
@@ -150,9 +152,9 @@ class Shell:
 
     async def _stopped(self, stop: SearchStopped) -> None:
         """A spent limit closes the island for good; an interruption leaves it open."""
-        if not stop.reason.startswith("limit:"):
+        if not stop.reason.startswith(LIMIT):
             raise stop
-        await self._close(stop.reason.removeprefix("limit:").strip())
+        await self._close(stop.reason.removeprefix(LIMIT).strip())
 
     async def _close_as_recorded(self) -> bool:
         """Close where the recorded island was cut in the middle of a round; whether it was."""
@@ -273,6 +275,8 @@ class Shell:
             refusal = await self._preflight(brief, proposal)
         except (ReplayMiss, ClusterError, RecordError, ConfigError):
             raise
+        except BudgetSpent as spent:
+            raise SearchStopped(f"{LIMIT} {spent}") from None
         except MiloError as failure:
             await self._record(self._island.sent_back(str(failure), bench.usage))
             return

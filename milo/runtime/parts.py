@@ -12,6 +12,7 @@ from typing import Protocol
 
 from milo.core.attempt import AttemptKey, Outcome, Usage
 from milo.core.budget import Spend
+from milo.core.calls import CallBook, CallEntry, Purse
 from milo.core.errors import ClusterError
 from milo.core.events import Event, Record
 from milo.core.evidence import Exchange, ParentView, Trace
@@ -20,6 +21,7 @@ from milo.core.harness import Harness
 from milo.core.moves import Consultation, Move
 from milo.core.plan import RunPlan
 from milo.core.ports import AttemptResult, AttemptRunner, Exit, Mutator, Orchestrator
+from milo.core.servers import ModelServer, ServerDemand
 from milo.core.task import Suite, Task
 from milo.core.tree import FileTree
 
@@ -72,6 +74,14 @@ class Records(Protocol):
 
     def spent_by_attempts(self) -> tuple[int, Usage]:
         """How many attempts are on record, and their usage."""
+        ...
+
+    def calls(self) -> CallBook | None:
+        """The ledger of model calls; None in a run that has none yet."""
+        ...
+
+    def append_calls(self, entries: Sequence[CallEntry]) -> CallBook:
+        """Record what became of model calls; the book with it."""
         ...
 
     def put_trace(self, trace: Trace) -> str:
@@ -156,12 +166,36 @@ class HostParts:
     close: Callable[[], Awaitable[None]]
 
 
+class Sweeper(Protocol):
+    """Clears up after processes of a run that died; picklable into a process without Ray."""
+
+    async def sweep(self) -> int:
+        """Remove what they left on this machine, and nothing of the living; how many things."""
+        ...
+
+
 class Parts(Protocol):
     """Factories for everything that is no runtime; picklable, called once per process."""
 
     @property
     def plan(self) -> RunPlan:
         """The run's plan."""
+        ...
+
+    def funded(self, purse: Purse) -> Parts:
+        """The same factories, whose model calls are paid from this purse."""
+        ...
+
+    def server_demand(self) -> ServerDemand | None:
+        """What the model servers of the run take of the cluster; None where it starts none."""
+        ...
+
+    def model_server(self, host: str, nth: int) -> ModelServer:
+        """One replica, not started yet, on an address of this node."""
+        ...
+
+    def served(self, servers: Sequence[ModelServer]) -> Parts:
+        """The same factories, with the run's model servers to call."""
         ...
 
     def suite(self) -> Suite:
@@ -174,6 +208,10 @@ class Parts(Protocol):
 
     async def open_host(self, name: str) -> HostParts:
         """Sandbox, gateway and runner of one node; raises `MiloError` where it can't be had."""
+        ...
+
+    def sweeper(self) -> Sweeper:
+        """What clears up on a machine of the run."""
         ...
 
     def mutator(self, name: str) -> Mutator:
@@ -338,6 +376,22 @@ class RecorderPort(Protocol):
 
     async def settle(self, name: str, role: str, usage: Usage) -> None:
         """Close a promise with what was spent beside the attempts already drawn."""
+        ...
+
+    async def reserve_call(self, call: str, role: str, scope: str, amount: Spend) -> None:
+        """As `core.calls.Purse` says."""
+        ...
+
+    async def settle_call(self, call: str, amount: Spend) -> None:
+        """As `core.calls.Purse` says."""
+        ...
+
+    async def forsake(self, scope: str) -> None:
+        """Whoever made the model calls of a scope is gone: those in flight stay unsettled."""
+        ...
+
+    async def refused(self) -> str:
+        """The limit that refused a model call; "" where none did."""
         ...
 
     async def spend(self) -> Mapping[str, Spend]:

@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
 import ray
-from ray.exceptions import RayActorError, RayTaskError, WorkerCrashedError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from milo.core.attempt import AttemptKey
@@ -27,6 +26,7 @@ from milo.runtime.dispatch import Dispatcher
 from milo.runtime.founding import Ticket, run_island
 from milo.runtime.host import Host, HostInfo
 from milo.runtime.island_shell import Pace
+from milo.runtime.model_servers import ModelServers
 from milo.runtime.parts import (
     ConductorPort,
     DispatcherPort,
@@ -37,6 +37,7 @@ from milo.runtime.parts import (
 )
 from milo.runtime.placement import HOST_CPUS, Offer, needs_of, offers, place
 from milo.runtime.recorder import Recorder
+from milo.runtime.remote import answer
 from milo.runtime.warden import Warden
 
 CONCURRENCY = 5000
@@ -65,17 +66,6 @@ class Remote:
             return await answer(method.remote(*args, **kwargs))
 
         return call
-
-
-async def answer(reference: Any) -> Any:
-    """The result behind an object reference, with Ray's wrapping of errors taken off."""
-    try:
-        return await reference
-    except RayTaskError as error:
-        cause = error.cause
-        raise (cause if isinstance(cause, BaseException) else error) from None
-    except (RayActorError, WorkerCrashedError) as error:
-        raise PeerLost(str(error).split("\n", 1)[0]) from None
 
 
 class RayHost:
@@ -161,6 +151,7 @@ class RayStage:
         self._actors: list[Any] = []
         self._host_actors: dict[str, Any] = {}
         self._recorder: Any = None
+        self._servers: ModelServers | None = None
         self._dispatcher: Any = None
         self._warden: Warden | None = None
         self._joining: dict[str, asyncio.Task[None]] = {}
@@ -174,13 +165,11 @@ class RayStage:
             self._warden = Warden(self._parts.sweeper())
         placed = place(plan.cluster, living_nodes(), self._needs)
         home = _on(ray.get_runtime_context().get_node_id())
+        recorder = await self._start_recorder(home)
+        await self._start_servers()
         self.hosts = tuple(await asyncio.gather(*(self._start_host(offer) for offer in placed)))
         model = self._one_model()
-        self._recorder = _actor(Recorder, num_cpus=0, scheduling_strategy=home).remote(
-            self._parts, model
-        )
-        recorder = cast(RecorderPort, Remote(self._recorder))
-        await recorder.watch(-1, 0.0)
+        await answer(self._recorder.set_model.remote(model))
         self._dispatcher = _actor(Dispatcher, num_cpus=0, scheduling_strategy=home).remote(
             self._parts.suite(), recorder, model, retries=plan.cluster.attempt_retries
         )
@@ -189,12 +178,28 @@ class RayStage:
         conductor = _actor(Conductor, num_cpus=0, scheduling_strategy=home).remote(
             self._parts, recorder
         )
-        self._actors += [self._recorder, self._dispatcher, conductor]
+        self._actors += [self._dispatcher, conductor]
         self.peers = Peers(
             recorder=recorder,
             dispatcher=cast(DispatcherPort, Remote(self._dispatcher)),
             conductor=cast(ConductorPort, Remote(conductor)),
         )
+
+    async def _start_recorder(self, home: object) -> RecorderPort:
+        """The recorder is first: every model call is paid from its ledger."""
+        self._recorder = _actor(Recorder, num_cpus=0, scheduling_strategy=home).remote(self._parts)
+        self._actors.append(self._recorder)
+        recorder = cast(RecorderPort, Remote(self._recorder))
+        await recorder.watch(-1, 0.0)
+        self._parts = self._parts.funded(recorder)
+        return recorder
+
+    async def _start_servers(self) -> None:
+        """The run's model servers, before anything that would call them."""
+        demand = self._parts.server_demand()
+        if demand is not None:
+            self._servers = ModelServers(self._parts, demand)
+            self._parts = self._parts.served(await self._servers.open(living_nodes()))
 
     async def _start_host(self, offer: Offer) -> HostInfo:
         """A host on its node; raises `ConfigError` where the node has no room for it after all."""
@@ -276,6 +281,8 @@ class RayStage:
             joining.cancel()
         try:
             faults = await self._close_actors()
+            if self._servers is not None:
+                await self._servers.close()
         finally:
             for actor in (*self._host_actors.values(), *self._actors):
                 ray.kill(actor)

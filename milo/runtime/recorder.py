@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from milo.core.attempt import AttemptKey, Outcome, Usage
-from milo.core.budget import Ledger, Spend
+from milo.core.budget import Spend
 from milo.core.disclosure import Reader, shown_to
 from milo.core.events import (
     CandidateJudged,
@@ -28,9 +28,11 @@ from milo.core.harness import Harness
 from milo.core.moves import Graft, Move
 from milo.core.population import Population
 from milo.core.ports import AttemptResult
+from milo.core.rates import Rates
 from milo.core.redaction import redactor
 from milo.core.task import Suite
 from milo.runtime.parts import Parts, Records
+from milo.runtime.treasury import Treasury
 
 
 class Recorder:
@@ -44,16 +46,8 @@ class Recorder:
         self._journal: list[Record] = list(self._records.records())
         self._population = Population.of(self._journal)
         self._news = asyncio.Event()
-        self._ledger = Ledger(parts.plan.budget)
-        self._charge_the_past()
-
-    def _charge_the_past(self) -> None:
-        attempts, usage = self._records.spent_by_attempts()
-        self._ledger.settle("", "target", Spend.of(usage, attempts=attempts))
-        for node in self._population.lineage:
-            self._ledger.settle("", "mutator", Spend.of(node.usage))
-        for consulted in self._population.consultations:
-            self._ledger.settle("", "orchestrator", Spend.of(consulted.usage))
+        self._treasury = Treasury(parts.plan.budget, self._records, self._population, _rates(parts))
+        self._ledger = self._treasury.ledger
 
     async def set_model(self, model: str) -> None:
         """The pinned model's name, as attempt keys carry it; known once a host is up."""
@@ -76,9 +70,12 @@ class Recorder:
 
     def _charge(self, event: Event) -> None:
         if isinstance(event, CandidateProposed):
-            self._ledger.settle("", "mutator", Spend.of(event.usage))
+            own = f"mutator/{event.candidate}", f"mutator/{event.island}/{event.round}"
+            self._treasury.absorb("mutator", own, event.usage)
         elif isinstance(event, Consulted):
-            self._ledger.settle("", "orchestrator", Spend.of(event.usage))
+            told = event.consultation
+            scope = consultation_scope(told.island, told.round)
+            self._treasury.absorb("orchestrator", (scope,), event.usage)
 
     async def watch(self, after_seq: int, timeout_s: float) -> Sequence[Record]:
         """Records after a sequence number; unblocked by the next append or by the time-out."""
@@ -148,7 +145,9 @@ class Recorder:
         outcomes = [stored_outcome(self._records, result) for result in clean]
         self._records.append_attempts(outcomes)
         for outcome, reservation in zip(outcomes, reservations, strict=True):
-            self._ledger.draw(reservation, "target", Spend.of(outcome.usage, attempts=1))
+            self._ledger.settle("", "target", Spend(attempts=1))
+            self._ledger.shrink(reservation, Spend.of(outcome.usage, attempts=1))
+            self._treasury.absorb("target", (str(outcome.key),), outcome.usage)
 
     async def put_harness(
         self, candidate: str, harness: Harness, parents: Sequence[str], message: str
@@ -211,6 +210,22 @@ class Recorder:
         """Close a promise."""
         self._ledger.settle(name, role, Spend.of(usage))
 
+    async def reserve_call(self, call: str, role: str, scope: str, amount: Spend) -> None:
+        """Promise what a model call may cost, once there is money and a turn for it."""
+        await self._treasury.reserve_call(call, role, scope, amount)
+
+    async def settle_call(self, call: str, amount: Spend) -> None:
+        """What a model call cost."""
+        await self._treasury.settle_call(call, amount)
+
+    async def forsake(self, scope: str) -> None:
+        """Whoever made the calls of a scope is gone."""
+        self._treasury.forsake(scope)
+
+    async def refused(self) -> str:
+        """The limit that refused a model call; "" where none did."""
+        return self._treasury.refused
+
     async def spend(self) -> Mapping[str, Spend]:
         """Spent so far, by role."""
         return dict(self._ledger.spent)
@@ -222,6 +237,19 @@ class Recorder:
     async def close(self) -> None:
         """Flush and release the run directory."""
         self._records.close()
+
+
+def consultation_scope(island: str, round_: int) -> str:
+    """Under which the orchestrator's calls of one consultation are recorded."""
+    return f"orchestrator/{island}/{round_}"
+
+
+def _rates(parts: Parts) -> Rates:
+    """The declared limits of the target's provider; a replay asks no provider."""
+    model = parts.plan.model
+    if parts.plan.replay:
+        return Rates()
+    return Rates(requests=model.requests_per_minute, tokens=model.tokens_per_minute)
 
 
 def stored_outcome(records: Records, result: AttemptResult) -> Outcome:

@@ -51,10 +51,12 @@ class InlineStage:
     async def open(self) -> None:
         """One host with the plan's slots."""
         plan = self._parts.plan
+        self._recorder = Recorder(self._parts)
+        self._parts = self._parts.funded(self._recorder)
         self._host = Host("local", self._parts)
         info = await self._host.start()
         self.hosts = (info,)
-        self._recorder = Recorder(self._parts, info.model)
+        await self._recorder.set_model(info.model)
         dispatcher = Dispatcher(
             self._parts.suite(), self._recorder, info.model, retries=plan.cluster.attempt_retries
         )

@@ -14,6 +14,7 @@ One process owns a run directory for writing (`RunStore`); any number read it, a
     harnesses.git          a bare git repository: a commit per candidate, a graft is a merge;
                            refs/heads/<island> is the newest, refs/milo/candidates/<id> each one
     sessions.jsonl         model session scope -> trace, for replay of mutators and orchestrator
+    calls.jsonl            the ledger of model calls: promised, settled, or left unsettled by a kill
     lock                   who owns the directory: pid, boot, start time of the process
 
 A `.jsonl` line is a JSON object that ends with its own checksum: ``,"crc":"1a2b3c4d"}``, the
@@ -28,6 +29,7 @@ The store knows nothing of what the records mean beyond `milo.core`, and decides
 from __future__ import annotations
 
 from milo.store.attempts import AttemptTable, read_table
+from milo.store.calls import CallLog
 from milo.store.codec import decode_plan, encode_plan
 from milo.store.files import Disk
 from milo.store.harnesses import HarnessStore
@@ -42,6 +44,7 @@ from milo.store.traces import TraceStore
 __all__ = [
     "FORMAT",
     "AttemptTable",
+    "CallLog",
     "Disk",
     "HarnessStore",
     "Owner",

@@ -92,17 +92,19 @@ class AppendFile:
         """Bytes in the file."""
         return os.fstat(self._descriptor).st_size
 
-    def append(self, data: bytes) -> None:
+    def append(self, data: bytes, *, durable: bool = True) -> None:
         """Add all bytes durably, or none: a failed write is taken back before this raises.
 
-        Raises `DiskFull` where there is no room, `RecordError` for any other refusal.
+        Without `durable` they survive a crash of the process, not one of the machine. Raises
+        `DiskFull` where there is no room, `RecordError` for any other refusal.
         """
         if self._broken:
             raise RecordError(f"{self.path}: an earlier write could not be taken back")
         start = self.size
         try:
             write_all(self._descriptor, data, self._disk)
-            self._disk.sync(self._descriptor)
+            if durable:
+                self._disk.sync(self._descriptor)
         except OSError as error:
             self._take_back(start)
             raise write_failed(self.path, error) from error
@@ -120,6 +122,11 @@ class AppendFile:
         write_atomic(self.path, b"", self._disk)
         self.close()
         self._descriptor = os.open(self.path, self._flags, 0o644)
+
+    def sync(self) -> None:
+        """Make durable what was appended without; nothing once it is closed."""
+        if self._descriptor >= 0:
+            self._disk.sync(self._descriptor)
 
     def close(self) -> None:
         """Release the descriptor; safe to call twice."""

@@ -63,6 +63,11 @@ class RunPaths:
         return self.root / "sessions.jsonl"
 
     @property
+    def calls(self) -> Path:
+        """The ledger of model calls."""
+        return self.root / "calls.jsonl"
+
+    @property
     def lock(self) -> Path:
         """Who owns the directory."""
         return self.root / "lock"

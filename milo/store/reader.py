@@ -8,9 +8,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from milo.core.calls import CallBook
 from milo.core.events import Record, RunEnded, RunResumed
 from milo.core.population import Population
 from milo.store.attempts import AttemptTable
+from milo.store.calls import CallLog
 from milo.store.codec import load_json
 from milo.store.harnesses import HarnessStore
 from milo.store.journal import JournalMark, JournalReader
@@ -62,6 +64,12 @@ class RunReader:
     def sessions(self) -> Sessions:
         """The model sessions that belong to no attempt."""
         return Sessions(self._paths.sessions)
+
+    @property
+    def calls(self) -> CallBook | None:
+        """The ledger of model calls as it is now; None in a run that keeps none."""
+        log = CallLog(self._paths.calls)
+        return log.book if log.known else None
 
     def attempt_sums(self) -> AttemptSums:
         """What all attempts come to, without opening them where their owner has left the sums."""

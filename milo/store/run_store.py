@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from milo.core.attempt import AttemptKey, Outcome, Usage
+from milo.core.calls import CallBook, CallEntry
 from milo.core.errors import RecordError, RunError, StaleWriter
 from milo.core.events import Event, Record
 from milo.core.evidence import Trace
@@ -16,6 +17,7 @@ from milo.core.harness import Harness
 from milo.core.population import Population
 from milo.core.ports import Clock
 from milo.store.attempts import PART_ROWS, AttemptTable
+from milo.store.calls import CallLog
 from milo.store.codec import dump_json, load_json
 from milo.store.files import Disk, sync_folder, write_atomic
 from milo.store.harnesses import HarnessStore
@@ -32,7 +34,8 @@ class RunStore:
     """A run directory, owned for writing. Not thread-safe: one owner, one call at a time.
 
     `attempts`, `traces`, `harnesses` and `sessions` are the stores inside it; `warnings` says
-    what a former owner left unfinished. Everything written is durable when the call returns.
+    what a former owner left unfinished. Everything written is durable when the call returns, but
+    for model calls (`store.calls` says why).
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class RunStore:
         self.traces = TraceStore(paths.traces, disk)
         self.harnesses = HarnessStore(paths.harnesses, writable=True)
         self.sessions = Sessions(paths.sessions, disk)
+        self._calls = CallLog(paths.calls, disk)
         self._epochs = _read_epochs(paths.epochs)
         for shard, epoch in self._journal.epochs.items():
             self._epochs[shard] = max(epoch, self._epochs.get(shard, 0))
@@ -56,6 +60,7 @@ class RunStore:
             *self._journal.warnings,
             *self.attempts.warnings,
             *self.sessions.warnings,
+            *self._calls.warnings,
         )
 
     @classmethod
@@ -158,6 +163,16 @@ class RunStore:
         """How many attempts are on record, and what all of them used."""
         return self.attempts.count, self.attempts.spent()
 
+    def calls(self) -> CallBook | None:
+        """The ledger of model calls, which goes on with `append_calls`; None in a run that has
+        none yet."""
+        return self._calls.book if self._calls.known else None
+
+    def append_calls(self, entries: Sequence[CallEntry]) -> CallBook:
+        """Record what became of model calls; the book with it."""
+        self._calls.append(entries)
+        return self._calls.book
+
     def put_trace(self, trace: Trace) -> str:
         """Store a trace by its content; its hash."""
         return self.traces.put(trace)
@@ -198,6 +213,7 @@ class RunStore:
         self._journal.close()
         self.attempts.close()
         self.sessions.close()
+        self._calls.close()
         self.harnesses.close()
         self._lock.clear()
         self._lock.release()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from milo.core.attempt import AttemptKey, Outcome, Usage
+from milo.core.calls import Purse
 from milo.core.errors import ModelError
 from milo.core.events import MoveApplied, MoveVoided
 from milo.core.evidence import Exchange
@@ -14,6 +15,7 @@ from milo.core.moves import Consultation, Move
 from milo.core.plan import RunPlan
 from milo.core.population import Population
 from milo.core.ports import Exit, Mutator, Orchestrator
+from milo.core.servers import ModelServer, ServerDemand
 from milo.core.task import Suite
 from milo.core.tree import FileTree
 from milo.testing.landscape import LandscapeRunner
@@ -56,6 +58,22 @@ class FakeParts:
     recording: Any = None
     clock: ManualClock = field(default_factory=ManualClock)
     the_secrets: tuple[str, ...] = ()
+
+    def funded(self, purse: Purse) -> FakeParts:
+        """The same: these fakes call no model."""
+        return self
+
+    def server_demand(self) -> ServerDemand | None:
+        """No model server."""
+        return None
+
+    def model_server(self, host: str, nth: int) -> ModelServer:
+        """There is none."""
+        raise ModelError("there is no model server in this test")
+
+    def served(self, servers: Sequence[ModelServer]) -> FakeParts:
+        """The same."""
+        return self
 
     def suite(self) -> Suite:
         """The suite."""

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from milo.core.attempt import AttemptKey, Outcome, Usage
+from milo.core.calls import CallBook, CallEntry
 from milo.core.errors import StaleWriter
 from milo.core.events import Event, Record
 from milo.core.evidence import Trace
@@ -25,6 +26,8 @@ class MemoryRecords:
         self.sessions: dict[str, Trace] = {}
         self.harnesses: dict[str, Harness] = {}
         self.epochs: dict[str, int] = {}
+        self.book = CallBook()
+        self.call_entries: list[CallEntry] = []
         self.writes = 0
 
     def claim(self, shard: str) -> int:
@@ -70,6 +73,17 @@ class MemoryRecords:
         """Attempts on record and their usage."""
         total = sum((o.usage for o in self.outcomes.values()), Usage())
         return len(self.outcomes), total
+
+    def calls(self) -> CallBook | None:
+        """The ledger of model calls so far; None where there is none."""
+        return self.book if self.call_entries else None
+
+    def append_calls(self, entries: Sequence[CallEntry]) -> CallBook:
+        """Fold what became of model calls."""
+        self.call_entries.extend(entries)
+        for entry in entries:
+            self.book.apply(entry)
+        return self.book
 
     def put_trace(self, trace: Trace) -> str:
         """Store by content."""

@@ -15,9 +15,9 @@ from milo.core.evidence import Exchange
 from milo.core.ports import Upstream
 from milo.gateway.http_upstream import HttpUpstream
 from milo.gateway.litellm_upstream import LitellmUpstream
-from milo.gateway.llama_server import EmbeddedServer, ServerSettings
-from milo.gateway.local_upstream import LocalUpstream
+from milo.gateway.llama_server import ServerSettings, embedded_server
 from milo.gateway.replay_upstream import ReplayUpstream
+from milo.gateway.replica_upstream import ReplicaUpstream
 from milo.gateway.weights import built_in, cached
 from milo.testing.scripted_model import Answer, ScriptedServer, ScriptedUpstream, body_of, in_turn
 from milo.testing.upstream_cases import REQUEST, UpstreamCases
@@ -126,8 +126,8 @@ class TestEmbedded(UpstreamCases):
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[Upstream]:
         settings = ServerSettings(context=512, parallel=2, threads=1)
-        server = EmbeddedServer(self.path, settings, self.folder / "model.log")
-        upstream = LocalUpstream(server, "local-small[x]")
+        server = embedded_server(self.path, settings, self.folder / "model.log")
+        upstream = ReplicaUpstream((server,), "local-small[x]", wire_model="local")
         yield upstream
         await upstream.close()
         assert not server.alive

@@ -436,7 +436,11 @@ budget budget.attempts budget.dollars budget.hours budget.rounds budget.tokens
 cluster cluster.address cluster.attempt_retries cluster.image cluster.images_gb cluster.resource
 cluster.sandbox cluster.slots
 model model.base_url model.context model.max_calls model.max_output_tokens model.max_tokens
-model.name model.parallel model.path model.prices model.temperature model.threads
+model.name model.parallel model.path model.prices model.requests_per_minute
+model.server.args model.server.context model.server.cpus model.server.gpu_type model.server.gpus
+model.server.kind model.server.memory_share model.server.program model.server.reasoning_parser
+model.server.replicas model.server.revision model.server.start_minutes model.server.tool_parser
+model.temperature model.threads model.tokens_per_minute
 mutators mutators.model mutators.pool
 orchestrator orchestrator.kind
 replay run seed
@@ -460,3 +464,21 @@ def test_an_address_that_holds_a_secret_is_refused_without_showing_it():
         assert refused.thing == "model.base_url"
         assert "canary" not in str(refused)
     assert plan("model=openai/m", "model.base_url=http://host:8000/v1").model.base_url
+
+
+def test_open_weights_on_a_server_of_the_run_are_a_model() -> None:
+    made = plan("model=vllm", "model.name=openai/gpt-oss-120b", "model.server.gpus=4")
+    assert (made.model.server.kind, made.model.server.gpus) == ("vllm", 4)
+    assert plan("model=vllm", "model.name=m", "model.server.args=[--max-num-seqs,'64']")
+    with pytest.raises(ConfigError, match=r"model\.name"):
+        plan("model=vllm")
+    with pytest.raises(ConfigError, match=r"model\.server\.kind"):
+        plan("model=vllm", "model.name=m", "model.base_url=http://host/v1")
+
+
+def test_a_run_s_own_server_is_no_model_for_mutators() -> None:
+    """Its name at the hub may be that of a provider's model, which costs money."""
+    made = compose(
+        ["model=vllm", "model.name=openai/gpt-oss-120b"], environ={"OPENAI_API_KEY": "k"}
+    )
+    assert made.agents.model == "" and made.agents.orchestrator == "rules"

@@ -17,8 +17,6 @@ from milo.core.errors import ModelError
 from milo.core.ports import Caps
 from milo.gateway.http_upstream import HttpUpstream
 from milo.gateway.litellm_upstream import LitellmUpstream
-from milo.gateway.llama_server import EmbeddedServer, ServerSettings
-from milo.gateway.local_upstream import LocalUpstream
 from milo.gateway.prices import FREE, Price
 from milo.gateway.session import Session
 from milo.testing.scripted_model import Answer, ScriptedServer, always, in_turn
@@ -181,48 +179,3 @@ async def test_a_litellm_that_was_never_used_is_never_imported() -> None:
     loaded = "litellm" in sys.modules
     await upstream.close()
     assert ("litellm" in sys.modules) == loaded
-
-
-async def test_missing_weights_are_said_before_anything_is_started(tmp_path: Path) -> None:
-    server = EmbeddedServer(tmp_path / "none.gguf", ServerSettings(), tmp_path / "log")
-    with pytest.raises(ModelError, match=r"expected a GGUF file"):
-        await server.start()
-    assert not server.alive
-
-
-class StubServer:
-    """An embedded server that can be made to crash."""
-
-    log_path = Path("model.log")
-
-    def __init__(self, base_url: str) -> None:
-        self.base_url = base_url
-        self.alive = False
-        self.starts = 0
-
-    async def start(self) -> None:
-        self.starts += 1
-        self.alive = True
-
-    async def stop(self) -> None:
-        self.alive = False
-
-
-async def test_an_embedded_model_that_crashed_is_started_again_but_not_forever() -> None:
-    async with ScriptedServer(always("a")) as scripted:
-        stub = StubServer(scripted.base_url)
-        upstream = LocalUpstream(stub, "local[x]")  # type: ignore[arg-type]
-        await upstream.check()
-        calls = (upstream.complete(ask(), "s", n) for n in range(3))
-        done = await asyncio.gather(*calls)
-        assert stub.starts == 1
-        assert done[0].usage.dollars == 0.0
-        stub.alive = False
-        await upstream.complete(ask(), "s", 0)
-        assert stub.starts == 2
-        with pytest.raises(ModelError, match="crashed"):
-            for _ in range(10):
-                stub.alive = False
-                await upstream.complete(ask(), "s", 0)
-        await upstream.close()
-    assert not stub.alive

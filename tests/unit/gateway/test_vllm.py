@@ -10,12 +10,11 @@ import pytest
 from gateway_scene import ask
 
 from milo.core.errors import ConfigError, ModelError
-from milo.gateway.http_upstream import HttpUpstream
 from milo.gateway.replica_upstream import RESTARTS, ReplicaUpstream
-from milo.gateway.vllm_server import VllmPlan, command, placed, replicas
+from milo.gateway.vllm_server import VllmPlan, command, vllm_server
 from milo.testing.scripted_model import Answer, ScriptedServer, always, in_turn
 
-PLAN = VllmPlan(model="openai/gpt-oss-120b", served_as="m", gpus=2, replicas=2)
+PLAN = VllmPlan(model="openai/gpt-oss-120b", served_as="m", gpus=2)
 
 
 def test_the_command_line_names_what_a_measurement_depends_on() -> None:
@@ -29,10 +28,10 @@ def test_the_command_line_names_what_a_measurement_depends_on() -> None:
         reasoning_parser="openai_gptoss",
         extra=("--max-num-seqs", "64"),
     )
-    argv = command(plan, 8123)
+    argv = command(plan, "10.0.0.7", 8123)
     assert argv[:3] == ("vllm", "serve", "openai/gpt-oss-120b")
     pairs = dict(pairwise(argv))
-    assert pairs["--port"] == "8123" and pairs["--host"] == "127.0.0.1"
+    assert pairs["--port"] == "8123" and pairs["--host"] == "10.0.0.7"
     assert pairs["--tensor-parallel-size"] == "4" and pairs["--max-model-len"] == "32768"
     assert pairs["--served-model-name"] == "gpt-oss" and pairs["--revision"] == "abc"
     assert pairs["--max-num-seqs"] == "64"
@@ -40,27 +39,18 @@ def test_the_command_line_names_what_a_measurement_depends_on() -> None:
 
 
 def test_what_is_not_set_is_left_to_vllm() -> None:
-    argv = command(PLAN, 1)
+    argv = command(PLAN, "127.0.0.1", 1)
     assert not {"--max-model-len", "--revision", "--tool-call-parser"} & set(argv)
     assert "--enable-auto-tool-choice" not in argv
 
 
-def test_replicas_get_gpus_of_their_own() -> None:
-    assert placed(PLAN, (0, 1, 4, 5, 6)) == ((0, 1), (4, 5))
-    made = replicas(PLAN, (0, 1, 4, 5), (8001, 8002), Path("logs"))
-    assert [server.launch.environ["CUDA_VISIBLE_DEVICES"] for server in made] == ["0,1", "4,5"]
-    assert [server.base_url for server in made] == [
-        "http://127.0.0.1:8001/v1",
-        "http://127.0.0.1:8002/v1",
-    ]
+def test_the_key_is_in_no_command_line_and_new_at_each_start() -> None:
+    launch = vllm_server(PLAN, "127.0.0.1", Path("log")).launch
+    assert launch.key_variable == "VLLM_API_KEY"
+    assert not any("key" in word for word in launch.argv(8001))
 
 
-def test_too_few_gpus_are_refused_before_anything_starts() -> None:
-    with pytest.raises(ConfigError, match=r"expected 4 GPUs .* found 3"):
-        placed(PLAN, (0, 1, 2))
-
-
-@pytest.mark.parametrize("wrong", [{"gpus": 0}, {"replicas": 0}, {"memory_share": 1.5}])
+@pytest.mark.parametrize("wrong", [{"gpus": 0}, {"memory_share": 1.5}])
 def test_a_plan_that_means_nothing_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ConfigError):
         VllmPlan(model="m", served_as="m", **wrong)  # type: ignore[arg-type]
@@ -80,6 +70,10 @@ class FakeServer:
     def base_url(self) -> str:
         return self.scripted.base_url
 
+    @property
+    def api_key(self) -> str:
+        return ""
+
     async def start(self) -> None:
         self.starts += 1
         if self.starts <= self.failures:
@@ -96,12 +90,8 @@ class FakeServer:
         await self.scripted.stop()
 
 
-def connect(base_url: str) -> HttpUpstream:
-    return HttpUpstream(base_url, "m", wire_model="m")
-
-
-def upstream_over(*servers: FakeServer) -> ReplicaUpstream:
-    return ReplicaUpstream(servers, "m", connect, check_s=0.01)
+def upstream_over(*servers: FakeServer, hung_s: float = 60.0) -> ReplicaUpstream:
+    return ReplicaUpstream(servers, "m", wire_model="m", check_s=0.01, hung_s=hung_s)
 
 
 async def until(holds: object) -> None:
@@ -171,6 +161,29 @@ async def test_replicas_that_never_start_are_given_up_with_the_reason() -> None:
     with pytest.raises(ModelError, match="no room on the GPU"):
         await asyncio.wait_for(upstream.complete(ask(), "s", 0), 5)
     assert server.starts == RESTARTS + 1
+    await upstream.close()
+
+
+async def test_a_server_that_crashes_over_and_over_is_given_up() -> None:
+    server = FakeServer(ScriptedServer(always("a")))
+    upstream = upstream_over(server)
+    with pytest.raises(ModelError, match="can be kept up"):
+        for nth in range(10):
+            await asyncio.wait_for(upstream.complete(ask(), "s", nth), 5)
+            await server.stop()
+    assert server.starts == RESTARTS + 1
+    await upstream.close()
+
+
+async def test_a_server_that_hangs_is_started_anew() -> None:
+    """Its process lives, and without this every call would wait for it until its deadline."""
+    server = FakeServer(ScriptedServer(always("a")))
+    upstream = upstream_over(server, hung_s=0.05)
+    await upstream.check()
+    server.well = False
+    await until(lambda: server.starts == 2)
+    server.well = True
+    assert (await asyncio.wait_for(upstream.complete(ask(), "s", 0), 5)).status == 200
     await upstream.close()
 
 
