@@ -15,8 +15,8 @@ from pathlib import Path
 from milo.app.cli import Launcher
 from milo.app.cli import main as milo
 from milo.app.inspect import progress_of, runs_below
-from milo.app.multirun import RunProgress
 from milo.app.overrides import canonical
+from milo.app.run_progress import RunProgress
 from milo.core.harness import Harness
 
 SMOKE = (
