@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from milo.agents.population import described
 from milo.core.attempt import Usage
@@ -69,7 +69,6 @@ class AgentOrchestrator:
     complete: Complete
     referee: Referee
     fallback: Orchestrator
-    spent: Usage = field(default_factory=Usage)
 
     async def consult(self, view: PopulationView, island: str) -> Consultation:
         """The checked answer; never raises for a refused move."""
@@ -94,8 +93,7 @@ class AgentOrchestrator:
     async def _ask(
         self, messages: list[Mapping[str, object]], view: PopulationView, island: str
     ) -> Consultation:
-        text, usage = await self.complete(messages)
-        self.spent += usage
+        text, _ = await self.complete(messages)
         messages.append({"role": "assistant", "content": text})
         return self._checked(parse_answer(text, view), view, island)
 

@@ -17,10 +17,8 @@ QUESTION = (
 UNITS = {"m": 60.0, "h": 1.0, "": 1.0}
 
 
-def with_budget(
-    words: Sequence[str], *, terminal: Callable[[str], str] | None
-) -> tuple[RunPlan, tuple[str, ...]]:
-    """The plan of the words and the words themselves, a limit added where there was none.
+def with_budget(words: Sequence[str], *, terminal: Callable[[str], str] | None) -> RunPlan:
+    """The plan of the words, a limit added where there was none.
 
     `terminal` asks and gives the answer; without one a plan that has no limit raises
     `ConfigError`.
@@ -28,10 +26,10 @@ def with_budget(
     plan = compose(words)
     if plan.budget.is_bounded or terminal is None:
         require_budget(plan)
-        return plan, tuple(words)
+        return plan
     limit = ask(terminal)
     kept = [word for word in words if not word.startswith("budget=")]
-    return compose([*kept, limit]), (*kept, limit)
+    return compose([*kept, limit])
 
 
 def ask(terminal: Callable[[str], str]) -> str:

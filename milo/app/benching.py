@@ -41,7 +41,7 @@ OK, FAILED = 0, 1
 PINNED_SEED = BUILT_IN_SEEDS / "bare"
 """The seed where the user names none: small, and with headroom, as the protocols want it."""
 
-Launch = Callable[[RunPlan, Sequence[str]], int]
+Launch = Callable[[RunPlan], int]
 """Runs a plan to its end, or goes on with a stopped run; the exit code."""
 
 
@@ -84,7 +84,7 @@ class Bench:
         if options.tokens is not None:
             defaults.append(f"budget.tokens={options.tokens}")
         plan = plan_under(suite, words, [*defaults, "suite.k=1"])
-        code = self._search(plan, words)
+        code = self._search(plan)
         if code:
             return code
         held_out = self.parts_of(plan).suite()
@@ -108,7 +108,7 @@ class Bench:
             suite, words, [*defaults, f"budget.rounds={options.iterations}", "suite.k=1"]
         )
         scale = _scale(self.parts_of(plan).suite(), options)
-        code = self._search(plan, words)
+        code = self._search(plan)
         if code:
             return code
         tasks = self.parts_of(plan).suite().splits.test
@@ -133,7 +133,7 @@ class Bench:
         print(_json(row, gain=row.gain) if as_json else evobench_text(row))
         return FAILED if row.exceeded else OK
 
-    def _search(self, plan: RunPlan, words: Sequence[str]) -> int:
+    def _search(self, plan: RunPlan) -> int:
         """Run the search unless it has ended; its exit code. Raises `RunError` for another run."""
         path = Path(plan.run)
         if progress_of(path) is RunProgress.FINISHED:
@@ -142,7 +142,7 @@ class Bench:
             if replace(before, run="") != replace(plan, run=""):
                 raise RunError(f"run {path}", "a run of the same configuration", "another")
             return OK
-        return self.launch(plan, words)
+        return self.launch(plan)
 
     async def _hold_out(self, plan: RunPlan, wanted: Mapping[str, int]) -> None:
         """Score the frozen winner and the seeds on the held-out tasks, `wanted` attempts each."""

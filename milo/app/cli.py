@@ -31,7 +31,7 @@ RUNS_DIR = Path("runs")
 class Launcher(Protocol):
     """What starts and resumes runs; both answer with an exit code."""
 
-    def launch(self, plan: RunPlan, *, overrides: Sequence[str]) -> int:
+    def launch(self, plan: RunPlan) -> int:
         """Run a plan to its end."""
         ...
 
@@ -192,8 +192,7 @@ def _run(args: argparse.Namespace) -> int:
 
     if args.multirun or args.into:
         return _multirun(args)
-    plan, words = with_budget(args.overrides, terminal=_terminal())
-    return _launcher(args).launch(plan, overrides=words)
+    return _launcher(args).launch(with_budget(args.overrides, terminal=_terminal()))
 
 
 def _multirun(args: argparse.Namespace) -> int:

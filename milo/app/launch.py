@@ -52,7 +52,7 @@ OK, FAILED, INTERRUPTED = 0, 1, 130
 BUILT_IN_SEEDS = Path(__file__).parents[1] / "seeds"
 
 
-def launch(plan: RunPlan, *, overrides: Sequence[str]) -> int:
+def launch(plan: RunPlan) -> int:
     """Run a plan from its start; the exit code. Everything is checked before anything is spent."""
     plan = replace(plan, run=str(run_path(plan).resolve()))
     if plan.replay:

@@ -94,7 +94,7 @@ class Multirun:
         if state is RunProgress.STOPPED:
             code = self.launcher.resume(path, allow=())
         else:
-            code = self.launcher.launch(plan, overrides=job.overrides)
+            code = self.launcher.launch(plan)
         if code == INTERRUPTED:
             raise KeyboardInterrupt
         if code:

@@ -64,11 +64,11 @@ def launch_with(launcher: Launcher) -> Launch:
     from milo.app.inspect import progress_of
     from milo.app.run_progress import RunProgress
 
-    def launch(plan: RunPlan, words: Sequence[str]) -> int:
+    def launch(plan: RunPlan) -> int:
         path = Path(plan.run)
         if progress_of(path) is RunProgress.STOPPED:
             return launcher.resume(path, allow=())
-        return launcher.launch(plan, overrides=words)
+        return launcher.launch(plan)
 
     return launch
 

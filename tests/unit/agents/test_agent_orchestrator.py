@@ -129,7 +129,6 @@ def consult(*answers: str) -> tuple[Consultation, Model]:
     model = Model(list(answers))
     orchestrator = AgentOrchestrator(model, no_reassign, Rules())
     found = asyncio.run(orchestrator.consult(population(), "i1"))
-    assert orchestrator.spent.calls == len(model.asked)
     return found, model
 
 

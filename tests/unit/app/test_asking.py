@@ -29,17 +29,16 @@ def test_without_a_terminal_a_missing_budget_is_refused_with_an_example() -> Non
 
 
 def test_a_budget_given_is_not_asked_for() -> None:
-    plan, words = with_budget(["budget.attempts=3"], terminal=answers())
-    assert plan.budget.attempts == 3 and words == ("budget.attempts=3",)
+    assert with_budget(["budget.attempts=3"], terminal=answers()).budget.attempts == 3
 
 
-def test_a_terminal_is_asked_and_the_answer_becomes_a_word() -> None:
-    plan, words = with_budget(["seed=1", "budget=none"], terminal=answers("2h"))
-    assert plan.budget.hours == 2.0 and words == ("seed=1", "budget.hours=2")
+def test_a_terminal_is_asked_and_the_answer_is_laid_over_the_words() -> None:
+    plan = with_budget(["seed=1", "budget=none"], terminal=answers("2h"))
+    assert plan.budget.hours == 2.0 and plan.seed == 1
 
 
 def test_an_answer_that_is_no_limit_is_asked_again(capsys: pytest.CaptureFixture[str]) -> None:
-    plan, _ = with_budget([], terminal=answers("forever", "none", "hours=-3", ""))
+    plan = with_budget([], terminal=answers("forever", "none", "hours=-3", ""))
     assert plan.budget.hours == 0.195
     assert "forever" in capsys.readouterr().out
 
