@@ -21,9 +21,7 @@ def demand_of(model: ModelPlan) -> ServerDemand | None:
     resources = {"CPU": server.cpus, "GPU": float(server.gpus)}
     if server.gpu_type:
         resources[f"accelerator_type:{server.gpu_type}"] = A_BIT
-    return ServerDemand(
-        name="model.server.replicas", replicas=server.replicas, resources=resources
-    )
+    return ServerDemand(name="model.server.replicas", replicas=server.replicas, resources=resources)
 
 
 def server_of(model: ModelPlan, host: str, log: Path) -> ModelServer:

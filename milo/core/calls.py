@@ -13,7 +13,6 @@ from typing import Protocol
 
 from milo.core.budget import ROLES, Spend
 
-
 SPENT = "budget: "
 """How the fault of a model session begins that the run's budget ended."""
 

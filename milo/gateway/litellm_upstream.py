@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 from collections.abc import Mapping
 from time import monotonic
@@ -23,6 +24,8 @@ from milo.gateway.usage import metered
 from milo.gateway.wire import error_body, error_message, redact, without_secrets
 
 LOCAL_PRICES = "LITELLM_LOCAL_MODEL_COST_MAP"
+LOUD = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "openai", "anthropic", "httpx", "httpcore")
+"""Loggers that stay silent whatever the environment asks of them: Ray keeps what they say."""
 
 
 class LitellmUpstream:
@@ -30,8 +33,8 @@ class LitellmUpstream:
 
     `name` is litellm's (``"anthropic/claude-…"``), `api_key` the provider's key, passed in and
     never taken from a request; `price` is None where it is unknown. Parameters that the provider
-    does not know are dropped. It streams. Where a provider's stream tells no usage, litellm counts
-    by a tokenizer of its own and does not say so: such usage is not marked as estimated.
+    does not know are dropped. It streams. A provider that tells no usage is counted as `metered`
+    does it, for litellm's own count of a stream does not say that it is one.
     """
 
     def __init__(
@@ -87,7 +90,10 @@ class LitellmUpstream:
             raise ModelError(f"the stream broke off: {error_message(failed.body)}") from None
         if not assembly.finished:
             raise ModelError(f"the stream from {self._name} broke off")
-        body = json.loads(without_secrets(json.dumps(assembly.body()), (self._key,)))
+        whole = assembly.body()
+        if not _told_usage(response):
+            whole.pop("usage", None)
+        body = json.loads(without_secrets(json.dumps(whole), (self._key,)))
         return metered(body, request, self._price, monotonic() - began)
 
     async def check(self) -> None:
@@ -135,6 +141,14 @@ class LitellmUpstream:
         )
 
 
+def _told_usage(stream: object) -> bool:
+    """Whether a chunk of the provider's held usage; of a stream that keeps none it is believed."""
+    kept = getattr(stream, "chunks", None)
+    if not isinstance(kept, list):
+        return True
+    return any(getattr(chunk, "usage", None) is not None for chunk in kept)
+
+
 def _never_connected(error: BaseException | None) -> bool:
     """Whether a failed connection is behind it: litellm gives that a made-up status of 500."""
     while error is not None:
@@ -152,4 +166,6 @@ def _load() -> tuple[ModuleType, type[Exception]]:
 
     litellm.suppress_debug_info = True
     litellm.telemetry = False
+    for name in LOUD:  # they print requests, addresses with passwords, and providers' errors
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     return litellm, openai.OpenAIError

@@ -10,7 +10,7 @@ from milo.core.attempt import Usage
 from milo.core.budget import Spend
 from milo.core.calls import SPENT
 from milo.core.errors import BudgetSpent, MiloError
-from milo.gateway.line import Line, Reply, faulted, out_of_time, within
+from milo.gateway.line import Line, Reply, out_of_time, within
 from milo.gateway.pins import LIMITS, Pinned
 from milo.gateway.prices import dollars
 from milo.gateway.tokens import tokens_of_bytes

@@ -2,10 +2,11 @@
 
 What a harness finds: its own files read-only at /harness, the task's instruction in the file that
 ``MILO_TASK`` names, the model at ``OPENAI_BASE_URL`` with the key ``OPENAI_API_KEY`` under the
-name ``MILO_MODEL``, and in ``MILO_DEADLINE`` the time at which it will be ended, in seconds since
-the epoch. It works in the workspace and ends by exiting. What its setup makes must lie in the
-workspace (or /logs/agent): /tmp is new for every command. A task in steps starts it once for each
-of them in the same environment, with the step's instruction, and judges it in between.
+name ``MILO_MODEL`` (and for clients of Anthropic's under their own names), and in
+``MILO_DEADLINE`` the time at which it will be ended, in seconds since the epoch. It works in the
+workspace and ends by exiting. What its setup makes must lie in the workspace (or /logs/agent): /tmp
+is new for every command. A task in steps starts it once for each of them in the same environment,
+with the step's instruction, and judges it in between.
 """
 
 from __future__ import annotations
@@ -158,6 +159,9 @@ class LocalAttemptRunner:
             "MILO_TASK": f"/task/{INSTRUCTION}",
             "OPENAI_BASE_URL": f"http://127.0.0.1:{GATEWAY_PORT}/v1",
             "OPENAI_API_KEY": session.token,
+            "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{GATEWAY_PORT}",
+            "ANTHROPIC_API_KEY": session.token,
+            "ANTHROPIC_AUTH_TOKEN": session.token,
             "MILO_MODEL": self._gateway.model,
             "MILO_DEADLINE": f"{self._clock.now() + timeout_s:.3f}",
         }

@@ -16,7 +16,7 @@ from time import perf_counter
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "runtime"))
 
-from budgets import Hammering, check, killed_at, ledger, model  # noqa: E402
+from budgets import Hammering, check, killed_at, ledger, model
 
 WORKERS, DOLLARS, PER_TOKEN, LATENCY_S = 16, 1.0, 2e-6, 0.005
 
@@ -31,9 +31,7 @@ async def measure(kills: int, draw: random.Random) -> str:
         began = perf_counter()
         async with model(LATENCY_S) as server:
             for point in points:
-                await killed_at(
-                    await ours.start(server), lambda at=point: server.tally.calls >= at
-                )
+                await killed_at(await ours.start(server), lambda at=point: server.tally.calls >= at)
                 await asyncio.sleep(2 * LATENCY_S)
             last = await ours.start(server)
             await last.communicate()

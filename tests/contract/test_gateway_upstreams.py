@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from platformdirs import user_cache_path
 
 from milo.core.attempt import Usage
 from milo.core.evidence import Exchange
-from milo.core.ports import Upstream
+from milo.core.ports import StreamingUpstream, Upstream
 from milo.gateway.http_upstream import HttpUpstream
 from milo.gateway.litellm_upstream import LitellmUpstream
 from milo.gateway.llama_server import ServerSettings, embedded_server
@@ -24,6 +25,10 @@ from milo.testing.upstream_cases import REQUEST, UpstreamCases
 
 ANSWER = Answer(text="Paris it is.", cached_tokens=3)
 NOBODY = "http://127.0.0.1:9/v1"
+
+
+async def dropped(chunk: object) -> None:
+    """Takes a chunk that nobody looks at."""
 
 
 class TestScripted(UpstreamCases):
@@ -94,6 +99,27 @@ class TestLitellm(UpstreamCases):
     async def test_an_unknown_price_is_not_zero(self) -> None:
         async with self.opened() as upstream:
             assert (await upstream.complete(REQUEST, "price", 0)).usage.dollars is None
+
+    async def test_a_stream_is_metered_as_the_whole_answer_is(self) -> None:
+        async with self.opened() as upstream:
+            assert isinstance(upstream, StreamingUpstream)
+            streamed = await upstream.stream(REQUEST, "usage", 0, dropped)
+            whole = await upstream.complete(REQUEST, "usage", 1)
+        assert streamed.usage == whole.usage and not streamed.usage.estimated
+
+    async def test_a_stream_whose_provider_tells_no_usage_is_counted_and_says_so(self) -> None:
+        """litellm counts such a stream itself, and passes its count off as the provider's."""
+        silent = in_turn([replace(ANSWER, tells_usage=False)])
+        done = []
+        async with ScriptedServer(silent) as server:
+            for upstream in (
+                LitellmUpstream("openai/m", "l", api_key="canary", base_url=server.base_url),
+                HttpUpstream(server.base_url, "h", wire_model="m"),
+            ):
+                done.append(await upstream.stream(REQUEST, "silent", 0, dropped))
+                await upstream.close()
+        assert done[0].usage == done[1].usage
+        assert done[0].usage.estimated and done[0].usage.output > 0
 
     @pytest.mark.parametrize("status", [400, 401, 429, 500])
     async def test_the_provider_s_errors_keep_their_status(self, status: int) -> None:

@@ -118,6 +118,9 @@ async def test_the_harness_is_told_what_the_contract_promises() -> None:
         "MILO_TASK": "/task/instruction.md",
         "OPENAI_BASE_URL": "http://127.0.0.1:8765/v1",
         "OPENAI_API_KEY": "token-1",
+        "ANTHROPIC_BASE_URL": "http://127.0.0.1:8765",
+        "ANTHROPIC_API_KEY": "token-1",
+        "ANTHROPIC_AUTH_TOKEN": "token-1",
         "MILO_MODEL": "scripted",
         "MILO_DEADLINE": "1700000020.000",
     }
