@@ -113,6 +113,23 @@ class CandidateProposed:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ProposalSentBack:
+    """A proposal for a candidate was refused before anything was paid for its attempts.
+
+    `reason` is what the mutator is told, `full` (where it says more) is for the run's owner alone;
+    `usage` is what the mutator spent. `CandidateProposed` holds the sum of all of a candidate's.
+    """
+
+    kind: ClassVar[str] = "proposal_sent_back"
+    island: str
+    candidate: str
+    round: int
+    reason: str
+    full: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CandidateScored:
     """Per-task scores of a candidate on a split, replacing earlier ones of the same tasks."""
 
@@ -225,6 +242,7 @@ Event = (
     | RunResumed
     | IslandFounded
     | CandidateProposed
+    | ProposalSentBack
     | CandidateScored
     | CandidateJudged
     | FrameFixed
@@ -244,6 +262,7 @@ EVENT_TYPES: Mapping[str, type[Event]] = {
         RunResumed,
         IslandFounded,
         CandidateProposed,
+        ProposalSentBack,
         CandidateScored,
         CandidateJudged,
         FrameFixed,

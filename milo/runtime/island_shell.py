@@ -247,7 +247,10 @@ class Shell:
     # --- the child ------------------------------------------------------------------------------
 
     async def _make_child(self, need: NeedChild) -> None:
-        """Have the mutator propose, unless search work is cut meanwhile."""
+        """Have the mutator propose, unless search work is cut meanwhile, or was in a recording."""
+        known = self._replay.proposals(need.candidate) if self._replay is not None else None
+        if known is not None and need.tries >= known and await self._close_as_recorded():
+            return
         working = asyncio.ensure_future(self._propose(need))
         stopping = asyncio.ensure_future(self._peers.dispatcher.stopped())
         await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)

@@ -140,6 +140,10 @@ class Replay(Protocol):
         """The last round in which anything was decided on an island; -1 where nothing was."""
         ...
 
+    def proposals(self, candidate: str) -> int:
+        """How often a mutator proposed for a candidate, refused proposals counted too."""
+        ...
+
     def consultation(self, island: str, round_: int) -> Consultation | None:
         """The orchestrator's recorded answer."""
         ...

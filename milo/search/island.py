@@ -3,9 +3,9 @@
 It knows nothing of Ray, files or models. `ask()` says what is needed next and changes nothing;
 the tells (`scored`, `proposed`, …) return the events that they decided, in order and already
 applied: the shell writes them. State is the fold of the island's own events plus the foreign
-candidates it has learnt. What is not in the record (a round begun without moves, proposals sent
-back, other islands' seed scores) is asked for again after a restore; attempts are kept, so asking
-again costs nothing. Not for concurrent use: one owner.
+candidates it has learnt. What is not in the record (a round begun without moves, other islands'
+seed scores) is asked for again after a restore; attempts are kept, so asking again costs nothing.
+Not for concurrent use: one owner.
 
 A crash may cut a batch of events anywhere: `restore` decides the missing rest again from the
 record, and `settle` (or the next tell) returns it. A tell that answers nothing that is asked is
@@ -26,6 +26,7 @@ from milo.core.events import (
     IslandFounded,
     MoveApplied,
     MoveVoided,
+    ProposalSentBack,
     RoundEnded,
 )
 from milo.core.fitness import Evaluation
@@ -316,15 +317,22 @@ class Island:
 
         `error` is for mutators, `full` (or the same) for the run's owner.
         """
-        if not isinstance(self.ask(), NeedChild):
+        need = self.ask()
+        if not isinstance(need, NeedChild):
             return self.settle()
-        self._sent_back += (full or error,)
         if self._tries + 1 >= self.setup.strategy.mutation_tries:
+            self._sent_back += (full or error,)
             return self.proposed("", Change(title="no valid child", diagnosis=error), 0, usage)
-        self._tries += 1
-        self._error = error
-        self._usage += usage or Usage()
-        return self.settle()
+        return self._decided(
+            ProposalSentBack(
+                island=self.setup.island,
+                candidate=need.candidate,
+                round=need.round,
+                reason=error,
+                full=full,
+                usage=usage or Usage(),
+            )
+        )
 
     def begin_round(self, moves: Sequence[Move] = ()) -> list[Event]:
         """Start the round after applying the moves that touch this island, in order.
@@ -383,6 +391,11 @@ class Island:
         self._record.apply(event)
         if isinstance(event, CandidateProposed | RoundEnded | MoveApplied):
             self._parents = ()
+        if isinstance(event, ProposalSentBack):
+            self._tries += 1
+            self._error = event.reason
+            self._usage += event.usage
+            self._sent_back += (event.full or event.reason,)
         if isinstance(event, CandidateProposed):
             self._error, self._tries, self._usage, self._sent_back = "", 0, Usage(), ()
         return event

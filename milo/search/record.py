@@ -11,6 +11,7 @@ from milo.core.events import (
     CandidateScored,
     Event,
     FrameFixed,
+    ProposalSentBack,
     RoundEnded,
 )
 from milo.core.fitness import Evaluation, Fitness, TaskScore, fitness_on, missing_tasks
@@ -66,7 +67,7 @@ class IslandRecord:
             case CandidateScored():
                 self._count(event.candidate, event.split, event.missing)
                 self.begun = True
-            case FrameFixed():
+            case FrameFixed() | ProposalSentBack():
                 self.begun = True
             case _:
                 pass

@@ -7,7 +7,14 @@ from typing import NamedTuple
 
 from milo.core.attempt import AttemptKey, Outcome
 from milo.core.errors import ReplayMiss
-from milo.core.events import CandidateProposed, Consulted, IslandClosed, MoveApplied, MoveVoided
+from milo.core.events import (
+    CandidateProposed,
+    Consulted,
+    IslandClosed,
+    MoveApplied,
+    MoveVoided,
+    ProposalSentBack,
+)
 from milo.core.evidence import Exchange
 from milo.core.moves import Consultation, Move
 from milo.store.reader import RunReader
@@ -29,6 +36,7 @@ class ReplaySource:
         self._moves: dict[tuple[str, int], list[Move]] = {}
         self._closed: dict[str, Closing] = {}
         self._begun: dict[str, int] = {}
+        self._proposals: dict[str, int] = {}
         self._consultations: dict[tuple[str, int], Consultation] = {}
         self._scopes: dict[str, dict[str, str]] = {}
         for record in self._run.records():
@@ -62,8 +70,12 @@ class ReplaySource:
         return self._closed.get(island)
 
     def begun(self, island: str) -> int:
-        """The last round in which the island applied a move or proposed; -1 where it did not."""
+        """The last round in which the island settled a move or proposed; -1 where it did not."""
         return self._begun.get(island, -1)
+
+    def proposals(self, candidate: str) -> int:
+        """How often a mutator proposed for the candidate, refused proposals counted too."""
+        return self._proposals.get(candidate, 0)
 
     def consultation(self, island: str, round_: int) -> Consultation | None:
         """The orchestrator's answer for the island at its round, or None."""
@@ -77,6 +89,10 @@ class ReplaySource:
         match event:
             case CandidateProposed():
                 self._begun[event.island] = max(event.round, self.begun(event.island))
+                self._proposals[event.candidate] = event.tries
+            case ProposalSentBack():
+                self._begun[event.island] = max(event.round, self.begun(event.island))
+                self._proposals[event.candidate] = self.proposals(event.candidate) + 1
             case MoveApplied() | MoveVoided():
                 self._begun[event.island] = max(event.round, self.begun(event.island))
                 self._moves.setdefault((event.island, event.round), []).append(event.move)

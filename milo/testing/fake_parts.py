@@ -9,7 +9,7 @@ from typing import Any
 from milo.core.attempt import AttemptKey, Outcome, Usage
 from milo.core.calls import Purse
 from milo.core.errors import ModelError
-from milo.core.events import MoveApplied, MoveVoided
+from milo.core.events import MoveApplied, MoveVoided, ProposalSentBack
 from milo.core.evidence import Exchange
 from milo.core.moves import Consultation, Move
 from milo.core.plan import RunPlan
@@ -158,8 +158,17 @@ class MemoryReplay:
 
     def begun(self, island: str) -> int:
         """The last round in which anything was decided on an island."""
-        applied = [r for where, r, _ in self._population.topology.moves if where == island]
-        return max((*applied, *(n.round for n in self._population.lineage.of_island(island)), -1))
+        decided = MoveApplied | MoveVoided | ProposalSentBack
+        events = [r.event for r in self._records.records()]
+        rounds = [e.round for e in events if isinstance(e, decided) and e.island == island]
+        return max((*rounds, *(n.round for n in self._population.lineage.of_island(island)), -1))
+
+    def proposals(self, candidate: str) -> int:
+        """Proposals recorded for a candidate."""
+        if candidate in self._population.lineage:
+            return self._population.lineage[candidate].tries
+        events = (r.event for r in self._records.records())
+        return sum(isinstance(e, ProposalSentBack) and e.candidate == candidate for e in events)
 
     def consultation(self, island: str, round_: int) -> Consultation | None:
         """The recorded answer."""

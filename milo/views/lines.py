@@ -13,6 +13,7 @@ from milo.core.events import (
     IslandFounded,
     MoveApplied,
     MoveVoided,
+    ProposalSentBack,
     RoundEnded,
     RunEnded,
     RunResumed,
@@ -29,7 +30,7 @@ def sentence(event: Event) -> str:
     match event:
         case RunStarted() | RunResumed() | RunEnded() | WinnerFrozen():
             return _of_run(event)
-        case CandidateProposed() | CandidateScored() | CandidateJudged():
+        case CandidateProposed() | ProposalSentBack() | CandidateScored() | CandidateJudged():
             return f"{event.island}: {_of_candidate(event)}"
         case Consulted():
             return consultation_words(event)
@@ -78,8 +79,12 @@ def _of_run(event: RunStarted | RunResumed | RunEnded | WinnerFrozen) -> str:
             return f"run ended: {event.reason}{searched}"
 
 
-def _of_candidate(event: CandidateProposed | CandidateScored | CandidateJudged) -> str:
+def _of_candidate(
+    event: CandidateProposed | ProposalSentBack | CandidateScored | CandidateJudged,
+) -> str:
     match event:
+        case ProposalSentBack():
+            return f"a proposal for {event.candidate} was sent back: {event.full or event.reason}"
         case CandidateProposed():
             parents = " and ".join(event.parents)
             source = f" from {parents} by {event.mutator}" if parents else " (seed)"

@@ -28,6 +28,7 @@ from milo.core.events import (
     IslandClosed,
     MoveApplied,
     MoveVoided,
+    ProposalSentBack,
     RoundEnded,
     Verdict,
 )
@@ -154,7 +155,15 @@ def test_without_an_orchestrator_nobody_is_consulted():
 def test_a_child_sent_back_too_often_is_recorded_invalid_with_the_reason():
     island, _ = in_round_1()
     first = island.ask()
-    assert island.sent_back("smoke test failed", Usage(calls=1)) == []
+    (back,) = island.sent_back("smoke test failed", Usage(calls=1), "in full")
+    assert back == ProposalSentBack(
+        island="i1",
+        candidate="i1.1",
+        round=1,
+        reason="smoke test failed",
+        full="in full",
+        usage=Usage(calls=1),
+    )
     second = island.ask()
     assert isinstance(first, NeedChild)
     assert isinstance(second, NeedChild)
@@ -166,6 +175,7 @@ def test_a_child_sent_back_too_often_is_recorded_invalid_with_the_reason():
     proposed, judged, ended = events
     assert (proposed.harness, proposed.tries, proposed.usage.calls) == ("", 3, 3)
     assert (judged.verdict, judged.reason) == (Verdict.INVALID, "still broken")
+    assert proposed.sent_back == ("in full", "again", "still broken")
     assert (ended.round, ended.stall) == (1, 1)
 
 
@@ -262,6 +272,18 @@ def test_reaching_the_last_round_closes_the_island():
 def test_a_budget_without_rounds_closes_after_the_seed():
     island, _ = after_round_0(rounds=0)
     assert isinstance(island.ask(), Closed)
+
+
+def test_a_restored_island_knows_what_was_sent_back_and_what_that_cost():
+    """A killed island must neither pay for a refused proposal again nor forget that it paid."""
+    island, events = in_round_1()
+    events += island.sent_back("no", Usage(calls=2))
+    restored = Island.restore(setup_of(), events)
+    assert restored.settle() == []
+    assert restored.ask() == island.ask()
+    assert restored.ask().tries == 1
+    told = [i.proposed("tree", Change(title="x"), 3, Usage(calls=1)) for i in (island, restored)]
+    assert told[0] == told[1] and told[0][0].usage.calls == 3
 
 
 def test_tells_that_answer_nothing_are_ignored():
@@ -528,13 +550,13 @@ def test_scores_are_kept_on_record_with_their_missing_tasks():
 def test_rescored_members_keep_their_scores_and_foreign_rescoring_changes_nothing():
     """A resumed island must know exactly what the live one knew, or its mutators differ."""
     world, move, members = world_with_subtree()
-    world.order("i1", Curriculum(tasks=(*SEARCH[:5], "s90"), epoch=1))
+    world.order("i1", Curriculum(tasks=(*SEARCH[:5], "s89"), epoch=1))
     world.run(until=lambda: at_boundary(world, "i1") and world.islands["i1"].state.epoch == 1)
     world.order("i1", move)
     world.run(until=lambda: "i4" in world.islands)
     copies = [e for e in world.shard("i4") if isinstance(e, CandidateScored)]
     assert {e.candidate for e in copies} >= set(members)
-    assert all(list(e.scores) == ["s90"] for e in copies)
+    assert all(list(e.scores) == ["s89"] for e in copies)
     assert isinstance(world.islands["i4"].ask(), NeedRound)
     world.order("i1", Curriculum(tasks=("s91", "s92"), epoch=2))
     world.run(until=lambda: all(i.state.epoch == 2 for i in world.islands.values()))
