@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from milo.core.events import Verdict
@@ -67,7 +68,16 @@ def _candidate(node: Node, state: IslandState) -> str:
     reason = f" ({node.reason})" if node.verdict is not Verdict.SEED and node.reason else ""
     return (
         f"- {node.candidate}, round {node.round}, {verdict}{reason}: {node.change.title}; {figures}"
+        f"{_signs(node, state)}"
     )
+
+
+def _signs(node: Node, state: IslandState) -> str:
+    """On how many tasks attempts bear signs of reward hacking, by sign."""
+    scores = node.evaluation("search")
+    counted = Counter(f for task in state.search if task in scores for f in scores[task].flags)
+    told = ", ".join(f"{flag} on {n} tasks" for flag, n in sorted(counted.items()))
+    return f"; signs of reward hacking: {told}" if told else ""
 
 
 def _past(view: PopulationView) -> Iterator[str]:

@@ -18,6 +18,7 @@ from milo.app.arena_commands import add_arena
 from milo.app.protocol_commands import add_comparing
 from milo.app.watch_commands import add_watching
 from milo.core.errors import MiloError, UserError
+from milo.core.redaction import redactor, secrets_of
 
 if TYPE_CHECKING:
     from milo.core.plan import RunPlan
@@ -58,10 +59,12 @@ def main(argv: Sequence[str] | None = None, *, launcher: Launcher | None = None)
         return FAILED
     except MiloError as error:
         # One line: what went wrong with the user's input or outside is no place in our code.
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        said = redactor(secrets_of(os.environ).values()).text(" ".join(str(error).split()))
+        print(f"error: {said}", file=sys.stderr)
         return USER_ERROR if isinstance(error, UserError) else FAILED
     except Exception:  # the process boundary: whatever is left is a fault of ours
-        traceback.print_exc()
+        said = redactor(secrets_of(os.environ).values()).text(traceback.format_exc())
+        print(said, end="", file=sys.stderr)
         print("error: this is a fault in MILO; `milo doctor` may tell more", file=sys.stderr)
         return FAILED
 

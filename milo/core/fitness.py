@@ -34,7 +34,7 @@ class TaskScore:
 
     `n` attempts with mean reward `reward` (= p_x), `resolved` of them full solves, mean tokens
     and mean seconds per attempt: of the harness (`latency_s`), and for which a slot is taken (0 in
-    records that do not tell).
+    records that do not tell). `flags` are the signs of reward hacking that any of them bears.
     """
 
     n: int
@@ -43,6 +43,7 @@ class TaskScore:
     tokens: float
     latency_s: float
     slot_s: float = 0.0
+    flags: tuple[str, ...] = ()
 
 
 class Interval(NamedTuple):
@@ -75,6 +76,7 @@ def score_task(outcomes: Sequence[Outcome]) -> TaskScore | None:
         tokens=sum(o.usage.tokens for o in valid) / n,
         latency_s=math.fsum(o.latency_s for o in valid) / n,
         slot_s=math.fsum(o.timings.slot_s for o in valid) / n,
+        flags=tuple(sorted({flag for o in valid for flag in o.flags})),
     )
 
 

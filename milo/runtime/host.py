@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from milo.core.attempt import AttemptKey
-from milo.core.errors import ReplayMiss
+from milo.core.errors import ModelError, ReplayMiss
 from milo.core.harness import Harness
 from milo.core.ports import AttemptJob, AttemptResult, Exit
 from milo.core.redaction import redactor
@@ -36,7 +36,10 @@ class Host:
     async def start(self) -> HostInfo:
         """Open sandbox, gateway and model; raises `MiloError` where they can't be had."""
         if self._opened is None:
-            self._opened = await self._parts.open_host(self.name)
+            try:
+                self._opened = await self._parts.open_host(self.name)
+            except ModelError as error:  # in the provider's words, which may hold a key
+                raise ModelError(self._redactor.text(str(error))) from None
         return HostInfo(
             name=self.name, model=self._opened.model, description=self._opened.description
         )

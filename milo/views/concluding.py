@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Protocol
 
-from milo.core.attempt import Outcome, Usage
+from milo.core.attempt import Outcome, Usage, is_telling
 from milo.core.budget import Budget, Spend
 from milo.core.events import Record
 from milo.core.fitness import Interval
@@ -156,10 +156,20 @@ def _attempt_doubts(sums: Tally) -> list[str]:
             f"{missing} of {sums.total.attempted} attempts are missing through faults that are "
             f"not the harness's ({faults}); they count nowhere."
         )
-    if sums.flags:
-        flags = ", ".join(f"{flag} × {number}" for flag, number in sums.flags.items())
-        found.append(f"Attempts with signs of reward hacking score 0: {flags}.")
+    telling = _counted({f: n for f, n in sums.flags.items() if is_telling(f)})
+    vain = _counted({f: n for f, n in sums.flags.items() if not is_telling(f)})
+    if telling:
+        found.append(f"Attempts with signs of reward hacking score 0: {telling}.")
+    if vain:
+        found.append(
+            f"Some attempts reached in vain for what is not theirs, or spoke of it: {vain}. This "
+            "changed no score; milo trace shows what they did."
+        )
     return found
+
+
+def _counted(flags: Mapping[str, int]) -> str:
+    return ", ".join(f"{flag} × {number}" for flag, number in flags.items())
 
 
 def _price_doubts(by_role: Mapping[str, Usage]) -> list[str]:

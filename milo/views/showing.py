@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from milo.core.attempt import is_telling
 from milo.core.evidence import Trace
 from milo.core.fitness import Evaluation, Fitness, Interval, fitness_on, paired_difference
 from milo.core.lineage import Node
@@ -15,6 +16,7 @@ from milo.views.dossier import AttemptLine, Dossier
 from milo.views.sections import Column, Section, TableOf
 
 SPLITS = ("search", "validation", "test")
+SHOWN = 5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,7 +33,7 @@ class TaskLine:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CandidateView:
     """A candidate in full; `path` leads from the seed to it, `fitness` is by split over the tasks
-    that it has."""
+    that it has. `sent_back` says why proposals in its place were refused, held-out tasks named."""
 
     candidate: str
     island: str
@@ -46,6 +48,7 @@ class CandidateView:
     fitness: dict[str, Fitness]
     tasks: tuple[TaskLine, ...]
     dossier: Dossier
+    sent_back: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,6 +80,7 @@ def candidate_view(population: Population, dossier: Dossier) -> CandidateView:
         fitness={s: fitness_on(e, tuple(e)) for s in SPLITS if (e := node.evaluation(s))},
         tasks=tuple(_task_lines(node, parent)),
         dossier=dossier,
+        sent_back=node.sent_back,
     )
 
 
@@ -110,9 +114,35 @@ def candidate_sections(view: CandidateView) -> tuple[Section, ...]:
     return (
         Section(title=title, lines=tuple(words)),
         *([Section(title="Why", lines=tuple(why))] if why else []),
+        *_refusals(view.sent_back),
+        *_signs(view.dossier.attempts),
         Section(title="Tasks", table=_task_table(view.tasks)),
         *patches,
     )
+
+
+def _refusals(sent_back: tuple[str, ...]) -> tuple[Section, ...]:
+    """Why proposals were sent back before any attempt was paid, the generality check's hits too."""
+    if not sent_back:
+        return ()
+    lines = tuple(f"proposal {number}: {why}" for number, why in enumerate(sent_back, start=1))
+    return (Section(title="Sent back", lines=lines),)
+
+
+def _signs(attempts: tuple[AttemptLine, ...]) -> tuple[Section, ...]:
+    """Which attempts bear signs of reward hacking."""
+    by_flag: dict[str, list[str]] = {}
+    for attempt in attempts:
+        for flag in attempt.flags:
+            by_flag.setdefault(flag, []).append(attempt.key)
+    if not by_flag:
+        return ()
+    lines = tuple(
+        f"{flag}{' (reward 0)' if is_telling(flag) else ' (in vain)'}: {', '.join(keys[:SHOWN])}"
+        f"{f' and {len(keys) - SHOWN} more' if len(keys) > SHOWN else ''}"
+        for flag, keys in sorted(by_flag.items())
+    )
+    return (Section(title="Signs of reward hacking", lines=lines, is_warning=True),)
 
 
 def _task_table(lines: tuple[TaskLine, ...]) -> TableOf:

@@ -255,3 +255,18 @@ def test_a_verifier_that_wants_the_network_is_refused_where_there_is_none() -> N
     task = replace(sorting_task(), judging=wants)
     with pytest.raises(TaskError, match="public-network"):
         check_needs(task, FakeSandbox(lambda e, c: Exit(code=0, seconds=0)))
+
+
+async def test_what_a_verifier_leaves_in_the_workspace_is_not_shown_as_the_harness_s() -> None:
+    """A mutator reads what an attempt changed: the answers must not be among it."""
+
+    def play(environment: FakeEnvironment, command: Command) -> Exit:
+        if command.argv[0].startswith("/tests/"):
+            environment.files = environment.files.with_texts({"expected.txt": "the answer"})
+            environment.log_files["verifier/reward.json"] = '{"reward": 1}'
+        elif command.gateway:
+            environment.files = environment.files.with_texts({"mine.txt": "work"})
+        return Exit(code=0, seconds=1)
+
+    result, _ = await attempted(play, in_steps(step("one")))
+    assert dict(result.trace.changed) == {"mine.txt": "work"}
