@@ -22,15 +22,15 @@ from milo.core.tree import FileTree
 from milo.rollout.cgroups import Cgroup, CgroupHost
 from milo.rollout.commands import PLACES, TESTS, WORKSPACE, absolute_argv, limited
 from milo.rollout.folder import Folder
-from milo.rollout.forward import Relay, reachable_by_all
 from milo.rollout.netdoor import NetDoor
 from milo.rollout.process import Child
 from milo.rollout.scratch import TreeShelf, is_left, reap_folders
 from milo.rollout.status import StatusPipe
 from milo.rollout.system import Python, etc_arguments, etc_tree, system_arguments
 from milo.rollout.watch import until_end
+from milo.rollout.ways import Way, launched, variables_of, ways_of
 
-SOCKET = "/run/gateway.sock"
+SOCKETS = "/run"
 LAUNCHER_FOLDER = "/run/milo"
 LAUNCHER_FILE = "launcher.py"
 END_S = 5.0
@@ -46,7 +46,7 @@ class BubblewrapHost:
     `prefix` is bubblewrap with what must stand before and directly after it; `uid` the user that
     commands run as where it isn't ours; `nproc` whether a process limit counts per sandbox;
     `hidden` folders are shown empty; `root` is where scratch folders lie; `launcher` holds the
-    script that forwards to the gateway where we may not enter a sandbox's network (`enters`).
+    script that opens ways inside where we may not enter a sandbox's network (`enters`).
     """
 
     prefix: tuple[str, ...]
@@ -78,6 +78,7 @@ class BubblewrapSandbox:
     def capabilities(self) -> frozenset[str]:
         """What it enforces here; `pids` needs control groups or a recent kernel."""
         always = {"isolation", "no-network", "memory", "file-size", "storage", "workdir"}
+        always |= {"allowlisted-network"}
         counts = self._host.cgroups is not None or self._host.nproc
         return frozenset(always | ({"pids"} if counts else set()))
 
@@ -133,8 +134,6 @@ class BubblewrapEnvironment:
         self._mounts: dict[str, FileTree] = {}
         self._shown: dict[str, Path] = {}
         self._cgroup: Cgroup | None = None
-        self._relay: Relay | None = None
-        self._socket = spec.gateway_socket
         self._closed = False
         self._workdir = spec.setting.workdir or WORKSPACE
         self._folder = Folder(host.root, spec.owner, spec.workspace, host.uid)
@@ -145,22 +144,28 @@ class BubblewrapEnvironment:
             self._show(path, tree)
         if self._host.cgroups is not None:
             self._cgroup = self._host.cgroups.make(self._folder.base.name, self._spec.limits)
-        if self._socket is not None and not self._host.enters:
+        if not self._host.enters:
             self._show(LAUNCHER_FOLDER, self._host.launcher)
-            await self._relay_if_hidden(self._socket)
 
     async def run(self, command: Command) -> Exit:
         """Run to the end or to a limit; when this returns, its whole namespace is dead.
 
         Raises `MiloError` where the sandbox itself could not be started.
         """
-        if not (command.gateway and self._spec.gateway_socket is not None and self._host.enters):
-            return await self._run(command, None)
-        door = NetDoor(self._spec.gateway_socket, self._spec.gateway_port)
-        try:
-            return await self._run(command, door)
-        finally:
-            await door.close()
+        ways = ways_of(self._spec, command)
+        async with contextlib.AsyncExitStack() as stack:
+            for way in ways:
+                stack.push_async_callback(way.listener.close)
+            if ways and self._host.enters:
+                door = NetDoor(ways)
+                stack.callback(door.close)
+                return await self._run(command, (), door)
+            for way in ways:
+                # A socket of ours stands in: commands run as another user, theirs may be private.
+                place = self._folder.base / way.socket
+                await way.listener.listen_unix(place)
+                stack.callback(place.unlink, missing_ok=True)
+            return await self._run(command, ways, None)
 
     async def workspace(self) -> FileTree:
         """The workspace's regular files; raises `HarnessError` where they are too many."""
@@ -188,17 +193,16 @@ class BubblewrapEnvironment:
         if self._closed:
             return
         self._closed = True
-        if self._relay is not None:
-            await self._relay.close()
         for tree in self._mounts.values():
             self._shelf.drop(self._spec.owner, tree)
         await asyncio.to_thread(self._remove)
 
-    async def _run(self, command: Command, door: NetDoor | None) -> Exit:
+    async def _run(self, command: Command, ways: tuple[Way, ...], door: NetDoor | None) -> Exit:
+        """Run with a door that holds it back, or with ways that the launcher opens inside."""
         status = StatusPipe()
         try:
             child = Child(
-                self._argv(command, status, door),
+                self._argv(command, status, door, ways),
                 env={"PATH": self._host.python.path},
                 output_bytes=command.output_bytes,
                 pass_fds=(status.write_fd, *((door.read_fd,) if door is not None else ())),
@@ -226,14 +230,6 @@ class BubblewrapEnvironment:
         self._shown[path] = self._shelf.take(self._spec.owner, tree)
         self._mounts[path] = tree
 
-    async def _relay_if_hidden(self, socket: Path) -> None:
-        """Commands run as another user, so a socket of ours stands in where theirs is private."""
-        if self._host.uid is None or reachable_by_all(socket):
-            return
-        self._relay = Relay(socket)
-        self._socket = self._folder.base / "gateway.sock"
-        await self._relay.listen_unix(self._socket)
-
     async def _follow(self, command: Command, child: Child, status: StatusPipe) -> Exit:
         loop = asyncio.get_running_loop()
         begun = loop.time()
@@ -251,25 +247,28 @@ class BubblewrapEnvironment:
             limit=limit,
         )
 
-    def _argv(self, command: Command, status: StatusPipe, door: NetDoor | None) -> list[str]:
+    def _argv(
+        self, command: Command, status: StatusPipe, door: NetDoor | None, ways: tuple[Way, ...]
+    ) -> list[str]:
         host, limits = self._host, self._spec.limits
         join_files = self._cgroup.join_files if self._cgroup else ()
-        gateway = command.gateway and self._socket is not None and door is None
+        script = f"{LAUNCHER_FOLDER}/{LAUNCHER_FILE}"
+        launcher = launched(ways, script, SOCKETS)
         return [
             *limited(limits, join_files=join_files, address_space=self._limits_addresses),
             *host.prefix,
             *NAMESPACES,
             *("--json-status-fd", str(status.write_fd)),
             *(door.arguments if door is not None else ()),
-            *self._file_arguments(limits, gateway=gateway),
+            *self._file_arguments(limits, ways),
             *self._variables(command),
             *("--cap-drop", "ALL", "--"),
             *self._process_limit(),
-            *self._launcher(gateway=gateway),
+            *((self._host.python.executable, *launcher) if ways else ()),
             *absolute_argv(command, self._mounts),
         ]
 
-    def _file_arguments(self, limits: Limits, *, gateway: bool) -> list[str]:
+    def _file_arguments(self, limits: Limits, ways: tuple[Way, ...]) -> list[str]:
         size = str(limits.storage_mb * 1024 * 1024)
         arguments = system_arguments(self._host.python, self._host.hidden)
         arguments += etc_arguments(self._shown["/etc"])
@@ -284,8 +283,9 @@ class BubblewrapEnvironment:
                 arguments += ["--ro-bind", str(folder), path]
         if TESTS not in self._shown:
             arguments += ["--symlink", "logs/tests", TESTS]
-        if gateway:
-            arguments += ["--ro-bind", str(self._socket), SOCKET]
+        for way in ways:
+            arguments += ["--ro-bind", str(self._folder.base / way.socket)]
+            arguments += [f"{SOCKETS}/{way.socket}"]
         return [*arguments, "--remount-ro", "/", "--chdir", self._workdir]
 
     @property
@@ -300,6 +300,7 @@ class BubblewrapEnvironment:
             "PYTHONDONTWRITEBYTECODE": "1",
             **PLACES,
             "MILO_WORKSPACE": self._workdir,
+            **variables_of(self._spec, command),
         }
         arguments = ["--clearenv"]
         for name, value in {**command.env, **fixed}.items():
@@ -311,13 +312,6 @@ class BubblewrapEnvironment:
         if self._cgroup is not None or not self._host.nproc:
             return ()
         return ("prlimit", f"--nproc={self._spec.limits.processes}", "--")
-
-    def _launcher(self, *, gateway: bool) -> tuple[str, ...]:
-        if not gateway:
-            return ()
-        port = str(self._spec.gateway_port)
-        script = f"{LAUNCHER_FOLDER}/{LAUNCHER_FILE}"
-        return (self._host.python.executable, "-I", "-S", script, port, SOCKET)
 
 
 def _exit_code(child: Child, status: StatusPipe) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +63,9 @@ class Folder:
             self.logs.unlink(missing_ok=True)
         else:
             remove_folder(self.logs)
+        if self.logs.is_dir():
+            # A container's root made folders in it, which others can't empty: out of sight.
+            self.logs.rename(tempfile.mkdtemp(prefix="left-", dir=self.base))
         self._make_logs()
 
     def seal(self, workdir: str = WORKSPACE) -> tuple[str, ...]:
@@ -82,17 +86,7 @@ class Folder:
 
     def use(self) -> FolderUse:
         """What workspace and logs hold now, counted no further than the largest count."""
-        size = entries = 0
-        for root in (self.workspace, self.logs):
-            for entry, _ in _walk(root):
-                entries += 1
-                try:
-                    size += entry.stat(follow_symlinks=False).st_size
-                except OSError:
-                    continue
-                if entries > MAX_FILES:
-                    return FolderUse(size=size, entries=entries)
-        return FolderUse(size=size, entries=entries)
+        return use_of(self.workspace, self.logs)
 
     def close(self) -> None:
         """Remove everything; safe to call twice."""
@@ -111,6 +105,21 @@ class Folder:
         if deep:
             for entry, _ in _walk(path):
                 os.chown(entry.path, self._uid, self._uid, follow_symlinks=False)
+
+
+def use_of(*roots: Path) -> FolderUse:
+    """What some folders hold now, counted no further than the largest count."""
+    size = entries = 0
+    for root in roots:
+        for entry, _ in _walk(root):
+            entries += 1
+            try:
+                size += entry.stat(follow_symlinks=False).st_size
+            except OSError:
+                continue
+            if entries > MAX_FILES:
+                return FolderUse(size=size, entries=entries)
+    return FolderUse(size=size, entries=entries)
 
 
 def leads_out(target: str, depth: int, workdir: str = WORKSPACE) -> bool:

@@ -1,7 +1,7 @@
-"""Forwards connections to a gateway's unix socket from where commands can reach it.
+"""Listens where commands can reach it, and forwards to a gateway's unix socket.
 
-On a loopback port for the plain sandbox, on a second unix socket where commands run as another
-user than the gateway's.
+On a loopback port for the plain sandbox, inside a sandbox's own network, or on a unix socket that
+every user may connect to, whoever owns the gateway's.
 """
 
 from __future__ import annotations
@@ -10,16 +10,19 @@ import asyncio
 import contextlib
 import os
 import socket
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 CHUNK = 65536
+Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-class Relay:
-    """A listener that passes every connection on to a unix socket. One owner, one loop."""
+class Listener:
+    """Listens, and gives every connection to `handle`. One owner, one loop."""
 
-    def __init__(self, target: Path) -> None:
-        self._target = str(target)
+    def __init__(self, handle: Handler) -> None:
+        self._handle = handle
         self._server: asyncio.AbstractServer | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -58,7 +61,7 @@ class Relay:
         assert task is not None
         self._tasks.add(task)
         try:
-            await self._pass_on(reader, writer)
+            await self._handle(reader, writer)
         except asyncio.CancelledError:
             return  # closed by us; the stream server would report a cancelled task as a fault
         except OSError:
@@ -67,14 +70,26 @@ class Relay:
             self._tasks.discard(task)
             writer.close()
 
-    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        up_reader, up_writer = await asyncio.open_unix_connection(self._target)
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(_copy(reader, up_writer))
-                group.create_task(_copy(up_reader, writer))
-        finally:
-            up_writer.close()
+
+class Relay(Listener):
+    """Passes every connection on to a unix socket."""
+
+    def __init__(self, target: Path) -> None:
+        async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            up_reader, up_writer = await asyncio.open_unix_connection(str(target))
+            await join((reader, writer), (up_reader, up_writer))
+
+        super().__init__(pass_on)
+
+
+async def join(one: Ends, other: Ends) -> None:
+    """Copy both ways until both have ended; closes the other's connection."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_copy(one[0], other[1]))
+            group.create_task(_copy(other[0], one[1]))
+    finally:
+        other[1].close()
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -84,13 +99,3 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             writer.write(data)
             await writer.drain()
         writer.write_eof()
-
-
-def reachable_by_all(path: Path) -> bool:
-    """Whether any user of the host can connect to the unix socket at `path`."""
-    try:
-        if path.stat().st_mode & 0o002 == 0:
-            return False
-        return all(parent.stat().st_mode & 0o001 for parent in path.absolute().parents)
-    except OSError:
-        return False

@@ -1,6 +1,6 @@
-"""Starts one command inside a sandbox and forwards a loopback port to a unix socket for it.
+"""Starts one command inside a sandbox and forwards loopback ports to unix sockets for it.
 
-Stand-alone: run as ``python3 -I -S launcher.py PORT SOCKET COMMAND…`` inside the sandbox, on
+Stand-alone: run as ``python3 -I -S launcher.py PORT SOCKET … -- COMMAND…`` inside the sandbox, on
 whatever Python is there (3.8 or later). It imports compiled modules only, for they start in no
 time. It ends when the command ends, with the command's exit code (128 + n for signal n).
 """
@@ -82,7 +82,7 @@ class Connection:
 
 
 class Forwarder:
-    """Accepts on the loopback port and pumps until told to stop."""
+    """Accepts on a loopback port and moves what comes."""
 
     def __init__(self, port: int, path: str) -> None:
         self.path = path
@@ -93,16 +93,15 @@ class Forwarder:
         self.listener.setblocking(False)
         self.connections: list[Connection] = []
 
-    def turn(self, wake: int) -> None:
-        """Wait for something to move (or for `wake` to be readable) and move it."""
-        poll = select.poll()
-        poll.register(self.listener.fileno(), select.POLLIN)
+    def wishes(self) -> list[tuple[int, int]]:
+        """What it waits for, as (descriptor, poll events)."""
+        wishes = [(self.listener.fileno(), select.POLLIN)]
         for connection in self.connections:
-            for fd, mask in connection.wishes():
-                poll.register(fd, mask)
-        if wake >= 0:
-            poll.register(wake, select.POLLIN)
-        poll.poll(None if wake >= 0 else WAIT_MS)
+            wishes += connection.wishes()
+        return wishes
+
+    def pump(self) -> None:
+        """Take who waits, and move what can be moved."""
         self.accept()
         for connection in self.connections:
             connection.pump()
@@ -131,12 +130,26 @@ class Forwarder:
             self.connections.append(Connection(client, server))
 
 
-def start(argv: list[str], listener: int) -> int:
+def turn(forwarders: list[Forwarder], wake: int) -> None:
+    """Wait for something to move (or for `wake` to be readable) and move it."""
+    poll = select.poll()
+    for forwarder in forwarders:
+        for fd, mask in forwarder.wishes():
+            poll.register(fd, mask)
+    if wake >= 0:
+        poll.register(wake, select.POLLIN)
+    poll.poll(None if wake >= 0 else WAIT_MS)
+    for forwarder in forwarders:
+        forwarder.pump()
+
+
+def start(argv: list[str], forwarders: list[Forwarder]) -> int:
     """Fork and execute the command; its pid."""
     pid = posix.fork()
     if pid:
         return pid
-    posix.close(listener)
+    for forwarder in forwarders:
+        forwarder.listener.close()
     error: OSError | None = None
     folders = [""] if "/" in argv[0] else ["/usr/local/bin/", "/usr/bin/", "/bin/"]
     for folder in folders:
@@ -157,8 +170,9 @@ def exit_code(status: int) -> int:
 
 def main(argv: list[str]) -> int:
     """Forward for the command's life; its exit code."""
-    forwarder = Forwarder(int(argv[0]), argv[1])
-    pid = start(argv[2:], forwarder.listener.fileno())
+    end = argv.index("--")
+    forwarders = [Forwarder(int(argv[n]), argv[n + 1]) for n in range(0, end, 2)]
+    pid = start(argv[end + 1 :], forwarders)
     try:
         wake = posix.pidfd_open(pid)
     except (AttributeError, OSError):
@@ -167,7 +181,7 @@ def main(argv: list[str]) -> int:
         done, status = posix.waitpid(pid, posix.WNOHANG)
         if done:
             return exit_code(status)
-        forwarder.turn(wake)
+        turn(forwarders, wake)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Opens the gateway's port inside a sandbox's network from outside, where we may.
+"""Opens ports inside a sandbox's network from outside, where we may.
 
 A socket belongs to the network namespace in which it was made, for ever. So root steps into the
 sandbox's network for the time it takes to make a listening socket, and serves it from our own
@@ -9,24 +9,29 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import fcntl
 import os
 import socket
-from pathlib import Path
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-from milo.rollout.forward import Relay
 from milo.rollout.status import StatusPipe
+from milo.rollout.ways import Way
 
 CLONE_NEWNET = 0x40000000
 BACKLOG = 128
+LOOPBACK = "lo"
+SET_LINK_FLAGS = 0x8914
+"""The request ``SIOCSIFFLAGS``; flags of zero take a link down."""
 START_S = 10.0
 
 
 class NetDoor:
-    """The gateway's port for one command; holds bubblewrap back until it listens. One owner."""
+    """The ports of one command; holds bubblewrap back until somebody listens. One owner."""
 
-    def __init__(self, target: Path, port: int) -> None:
-        self._relay = Relay(target)
-        self._port = port
+    def __init__(self, ways: Sequence[Way]) -> None:
+        self._ways = ways
         self.read_fd, self._write_fd = os.pipe()
 
     @property
@@ -44,16 +49,16 @@ class NetDoor:
         self.read_fd = -1
         await asyncio.wait((status.named,), timeout=START_S)
         if status.init is not None and status.init.alive:
-            await self._relay.listen_on(listen_inside(status.init.fd, self._port))
+            for way in self._ways:
+                await way.listener.listen_on(listen_inside(status.init.fd, way.port))
         self._release()
 
-    async def close(self) -> None:
-        """Stop listening and give every descriptor back; safe to call twice."""
+    def close(self) -> None:
+        """Give every descriptor back; safe to call twice."""
         self._release()
         if self.read_fd >= 0:
             os.close(self.read_fd)
             self.read_fd = -1
-        await self._relay.close()
 
     def _release(self) -> None:
         if self._write_fd >= 0:
@@ -76,29 +81,52 @@ def may_enter() -> bool:
     return True
 
 
-def listen_inside(pidfd: int, port: int) -> socket.socket:
+def listen_inside(pidfd: int, port: int, address: str = "0.0.0.0") -> socket.socket:
     """A socket listening on `port` in the network of the process behind `pidfd`.
 
-    Does not yield, so no other task ever runs in the wrong network. Raises `OSError`. It listens
-    on every address: inside there is the loopback alone, and it may not be up yet.
+    Raises `OSError`. Every address is right where there is the loopback alone, for that may not be
+    up yet, and then has none.
     """
-    own = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    with _network_of(pidfd):
+        inside = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
-        _set_namespace(pidfd)
-        try:
-            inside = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        finally:
-            _set_namespace(own)
-    finally:
-        os.close(own)
-    try:
-        inside.bind(("0.0.0.0", port))
+        inside.bind((address, port))
         inside.listen(BACKLOG)
         inside.setblocking(False)
     except OSError:
         inside.close()
         raise
     return inside
+
+
+def shut_links(pidfd: int) -> None:
+    """Take down every link but the loopback in the network of the process behind `pidfd`.
+
+    Whoever has no right over that network can't take one up again. Raises `OSError`.
+    """
+    with _network_of(pidfd):
+        inside = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        names = [name for _, name in socket.if_nameindex()]
+    with inside:
+        for name in names:
+            if name != LOOPBACK:
+                request = struct.pack("16sh14x", name.encode(), 0)
+                fcntl.ioctl(inside, SET_LINK_FLAGS, request)
+
+
+@contextmanager
+def _network_of(pidfd: int) -> Iterator[None]:
+    """Stand in another network; what is made there stays there. Nothing may be awaited in it, or
+    another task would find itself in the wrong network."""
+    own = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        _set_namespace(pidfd)
+        try:
+            yield
+        finally:
+            _set_namespace(own)
+    finally:
+        os.close(own)
 
 
 def _set_namespace(fd: int) -> None:

@@ -12,9 +12,11 @@ with the step's instruction, and judges it in between.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 
 from milo.core.disclosure import Reader, shown_to
-from milo.core.errors import HarnessError, TaskError
+from milo.core.errors import HarnessError, MiloError, TaskError
 from milo.core.harness import Harness
 from milo.core.ports import (
     AttemptJob,
@@ -35,7 +37,7 @@ from milo.rollout.account import Account, AgentPhase, faulty
 from milo.rollout.changes import TOO_MUCH, changed_texts
 from milo.rollout.integrity import hooks, signs
 from milo.rollout.smoke import smoke
-from milo.rollout.staging import prepare, until_healthy
+from milo.rollout.staging import prepare, start_of, until_healthy
 from milo.rollout.stepwise import Walk
 from milo.rollout.verifier import judge
 
@@ -73,7 +75,9 @@ class LocalAttemptRunner:
                 started_s = self._clock.now() - began
                 return _started_in(started_s, await self._attempt(job, environment))
             finally:
-                await environment.close()
+                # What can't be removed now is left to the reaper: the attempt has been made.
+                with suppress(MiloError):
+                    await environment.close()
         except Exception as error:  # the boundary of an attempt: the fault is recorded
             return faulty(job, f"{type(error).__name__}: {error}")
 
@@ -83,17 +87,12 @@ class LocalAttemptRunner:
 
     def _spec(self, job: AttemptJob) -> EnvironmentSpec:
         seen = shown_to(Reader.HARNESS, job.task)
-        return EnvironmentSpec(
+        return replace(
+            start_of(job.task, self._owner),
             workspace=seen.workspace,
-            mounts={
-                "/harness": job.harness.tree,
-                "/task": _instruction(seen.instruction),
-            },
-            limits=job.task.limits,
-            owner=self._owner,
+            mounts={"/harness": job.harness.tree, "/task": _instruction(seen.instruction)},
             gateway_socket=self._gateway.socket,
             gateway_port=GATEWAY_PORT,
-            setting=job.task.setting,
         )
 
     async def _attempt(self, job: AttemptJob, environment: Environment) -> AttemptResult:
@@ -171,6 +170,7 @@ class LocalAttemptRunner:
             env=env,
             gateway=True,
             output_bytes=OUTPUT_BYTES,
+            user=job.task.setting.user,
         )
 
 
@@ -188,7 +188,8 @@ async def _set_up(job: AttemptJob, environment: Environment, agent_s: float) -> 
     if not manifest.setup:
         return None
     timeout = min(MAX_SETUP_S, max(agent_s, MIN_SETUP_S))
-    return await environment.run(Command(argv=manifest.setup, timeout_s=timeout, env=job.task.env))
+    command = Command(argv=manifest.setup, timeout_s=timeout, env=job.task.env)
+    return await environment.run(replace(command, user=job.task.setting.user))
 
 
 async def _account(job: AttemptJob, environment: Environment, phase: AgentPhase) -> Account:
@@ -209,12 +210,13 @@ def _instruction(text: str) -> FileTree:
 def check_needs(task: Task, sandbox: Sandbox) -> None:
     """Raise `TaskError` where the sandbox lacks what the task needs."""
     needs = set(task.needs)
-    for limits in (task.limits, task.judging.limits or task.limits):
-        if limits.network is Network.PUBLIC:
+    for reach in (task.reach, task.verifier_reach):
+        if reach.network is Network.PUBLIC:
             needs.add("public-network")
-        elif limits.network is Network.ALLOWLIST:
+        elif reach.network is Network.ALLOWLIST:
             needs.add("allowlisted-network")
-    missing = sorted(needs - sandbox.capabilities)
+    # What stands behind a need's name says where the task asks for it.
+    missing = sorted(n for n in needs if n.partition(":")[0] not in sandbox.capabilities)
     if missing:
         raise TaskError(
             f"task {task.id}", f"a sandbox with {', '.join(missing)}", sandbox.description

@@ -6,9 +6,10 @@ All of it by commands inside, as whoever the harness is, so that it holds for ev
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from milo.core.errors import MiloError
-from milo.core.ports import Command, Environment, Exit
+from milo.core.ports import Command, Environment, EnvironmentSpec, Exit
 from milo.core.task import Healthcheck, Step, Task
 from milo.core.tree import FileTree
 
@@ -33,6 +34,38 @@ for path in "$@"; do
 done
 [ ! -e "$logs" ] || du -sk "$logs" | cut -f1
 """
+
+
+def start_of(task: Task, owner: str) -> EnvironmentSpec:
+    """The environment in which a task starts, without any mounts."""
+    judging = task.judging
+    return EnvironmentSpec(
+        workspace=task.workspace,
+        mounts={},
+        limits=task.limits,
+        owner=owner,
+        setting=task.setting,
+        reaches=() if judging.separate or judging.reach is None else (judging.reach,),
+        users=_users(task.setting.user, "" if judging.separate else judging.user),
+    )
+
+
+def judged_in(task: Task, owner: str) -> EnvironmentSpec:
+    """The environment of a verifier that runs apart."""
+    judging = task.judging
+    setting = judging.setting or task.setting
+    return EnvironmentSpec(
+        workspace=task.workspace,
+        mounts={},
+        limits=judging.limits or task.limits,
+        owner=owner,
+        setting=replace(setting, hosts=task.verifier_reach.hosts),
+        users=_users(judging.user),
+    )
+
+
+def _users(*names: str) -> tuple[str, ...]:
+    return tuple(name for name in names if name)
 
 
 async def put(environment: Environment, tree: FileTree, target: str = ".") -> None:

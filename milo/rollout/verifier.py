@@ -26,10 +26,10 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from milo.core.attempt import is_reward
-from milo.core.ports import Command, Environment, EnvironmentSpec, Exit, Sandbox
+from milo.core.ports import Command, Environment, Exit, Sandbox
 from milo.core.task import Step, StepReward, Task
 from milo.core.tree import File, FileTree
-from milo.rollout.staging import collect, put
+from milo.rollout.staging import collect, judged_in, put
 
 TEST_SCRIPT = "test.sh"
 REWARD_JSON = "verifier/reward.json"
@@ -70,14 +70,7 @@ async def judge(
     if not task.judging.separate:
         return await verify(environment, task, step)
     kept, declared = await collect(environment, task)
-    spec = EnvironmentSpec(
-        workspace=task.workspace,
-        mounts={},
-        limits=task.judging.limits or task.limits,
-        owner=owner,
-        setting=task.judging.setting or task.setting,
-    )
-    apart = await sandbox.open(spec)
+    apart = await sandbox.open(judged_in(task, owner))
     try:
         await put(apart, declared, "/")
         return await verify(apart, task, step, kept)
@@ -105,6 +98,8 @@ async def verify(
             timeout_s=limits.verifier_timeout_s if step is None else step.verifier_timeout_s,
             env={**task.env, **task.judging.env, **own},
             output_bytes=OUTPUT_BYTES,
+            reach=task.verifier_reach,
+            user=task.judging.user,
         )
     )
     return judged(ended, await environment.logs(), task.reward_range)

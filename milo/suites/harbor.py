@@ -38,7 +38,7 @@ def load_task(folder: Path, network: Network = Network.NONE) -> Task:
     config = Table.of_toml(read_text(folder / MARK, folder), str(folder / MARK))
     config.check(TOP_KEYS)
     place = place_of(folder, config, network)
-    parts = steps_of(folder, config, place.limits)
+    parts = steps_of(folder, config, place)
     env, missing = filled(config.table("environment").texts("env"))
     judging, odd = _with_artifacts(config, place.judging)
     ours = config.table("metadata").table("milo")

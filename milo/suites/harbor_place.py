@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from milo.core.dockerfile import asks_of
 from milo.core.errors import TaskError
-from milo.core.task import Healthcheck, Image, Judging, Limits, Network, Setting
+from milo.core.task import Healthcheck, Image, Judging, Limits, Network, Reach, Setting
 from milo.core.tree import FileTree
 from milo.suites.dockerfile import Derived, derive
 from milo.suites.keys import Table, filled
@@ -68,23 +69,25 @@ def place_of(folder: Path, config: Table, network: Network) -> Place:
     agent.check(AGENT_KEYS)
     start, image, needs = start_of(folder, environment)
     ours = config.table("metadata").table("milo")
-    if ours.flag("any_base", False) and not start.obstacle:
+    if ours.flag("any_base", False) and not start.obstacle and not user_of(agent):
         image = None
-    everywhere = network_of(environment) or network
+    everywhere = reach_of(environment) or Reach(network=network)
+    reach = reach_of(agent) or everywhere
     limits = Limits(
         agent_timeout_s=agent.number("timeout_sec", NO_AGENT_TIMEOUT_S),
         verifier_timeout_s=config.table("verifier").number("timeout_sec", VERIFIER_TIMEOUT_S),
         processes=ours.whole("processes", PROCESSES),
-        network=network_of(agent) or everywhere,
+        network=reach.network,
         **_sizes(environment),
     )
     setting = setting_of(environment, start, image)
-    if "allowed_hosts" in agent:
-        setting = replace(setting, hosts=_hosts(agent))
+    setting = replace(setting, hosts=reach.hosts, user=user_of(agent))
     judging, more = _judging(folder, config, limits, everywhere)
+    told = judging.reach
+    judging = replace(judging, reach=told if told != reach else None)
     needs |= more | special_needs(environment) | user_needs(agent)
-    if judging.limits and not judging.separate and judging.limits.network != limits.network:
-        needs |= {"phase-network"}
+    if told is not None and (told.network is Network.PUBLIC) != (reach.network is Network.PUBLIC):
+        needs |= frozenset() if judging.separate else {"phase-network"}
     return Place(start=start, setting=setting, limits=limits, judging=judging, needs=needs)
 
 
@@ -103,11 +106,18 @@ def start_of(folder: Path, environment: Table) -> tuple[Derived, Image | None, f
         build_timeout_s=environment.number("build_timeout_sec", 600.0),
     )
     if DOCKERFILE in context:
-        text = (folder / "environment" / DOCKERFILE).read_text(errors="replace")
+        path = folder / "environment" / DOCKERFILE
+        text = path.read_text(errors="replace")
         start = derive(text, context)
-        needs |= {"image-build"} if start.obstacle else set()
+        needs |= build_needs(text, path) if start.obstacle else set()
         return start, image, frozenset(needs)
     return Derived(), image, frozenset(needs or {"image-pull"})
+
+
+def build_needs(text: str, path: Path) -> set[str]:
+    """What a sandbox must offer to build from a Dockerfile, with the line that asks for it."""
+    asks = asks_of(text)
+    return {"image-build", *(f"{ask.builder}: {path} line {ask.line}, {ask.words}" for ask in asks)}
 
 
 def setting_of(environment: Table, start: Derived, image: Image | None) -> Setting:
@@ -118,7 +128,6 @@ def setting_of(environment: Table, start: Derived, image: Image | None) -> Setti
     return Setting(
         image=image,
         workdir=workdir or ("" if start.obstacle else start.workdir),
-        hosts=_hosts(environment),
         gpus=environment.whole("gpus", 0, least=0),
         gpu_types=environment.words("gpu_types"),
         healthcheck=healthcheck_of(environment),
@@ -143,8 +152,11 @@ def healthcheck_of(table: Table) -> Healthcheck | None:
     )
 
 
-def network_of(table: Table) -> Network | None:
-    """What a table asks for; None where it asks for nothing. `allow_internet` is the old form."""
+def reach_of(table: Table) -> Reach | None:
+    """The network policy that a table states; None where it states none.
+
+    An allowlist without hosts lets nothing through. `allow_internet` is the old form.
+    """
     known = [network.value for network in Network]
     default = ""
     if "allow_internet" in table and "allowed_hosts" not in table:
@@ -153,15 +165,20 @@ def network_of(table: Table) -> Network | None:
     mode = table.one_of("network_mode", known, default) if "network_mode" in table else default
     if table.words("allowed_hosts") and mode != Network.ALLOWLIST:
         raise table.error("allowed_hosts", "network_mode = 'allowlist' beside it", repr(mode))
-    return Network(mode) if mode else None
+    return Reach(network=Network(mode), hosts=_hosts(table)) if mode else None
+
+
+def user_of(table: Table) -> str:
+    """Whom a phase asks to run as, by name or number; "" where it doesn't say."""
+    user = table.raw.get("user", "")
+    if isinstance(user, bool) or not isinstance(user, str | int):
+        raise table.error("user", "a user's name or number", repr(user))
+    return str(user)
 
 
 def user_needs(table: Table) -> frozenset[str]:
-    """Whether a phase asks for a user of its own; root is what an image has by default."""
-    user = table.raw.get("user", "root")
-    if isinstance(user, bool) or not isinstance(user, str | int):
-        raise table.error("user", "a user's name or number", repr(user))
-    return frozenset() if user in ("root", "0", 0, "") else frozenset({"users"})
+    """What a sandbox must offer for a phase's user; root is what an image has by default."""
+    return frozenset() if user_of(table) in ("root", "0", "") else frozenset({"users"})
 
 
 def special_needs(environment: Table) -> frozenset[str]:
@@ -174,7 +191,7 @@ def special_needs(environment: Table) -> frozenset[str]:
 
 
 def _judging(
-    folder: Path, config: Table, limits: Limits, everywhere: Network
+    folder: Path, config: Table, limits: Limits, everywhere: Reach
 ) -> tuple[Judging, frozenset[str]]:
     """How the task is judged, and what a sandbox must offer for it beyond the task's own needs."""
     verifier = config.table("verifier")
@@ -183,13 +200,13 @@ def _judging(
     solution_env, _ = filled(config.table("solution").texts("env"))
     needs = user_needs(verifier) | {f"variable {name}" for name in missing}
     needs |= {"verifier-collect"} if verifier.raw.get("collect") else set()
-    judging = Judging(env=env, solution_env=solution_env)
-    if not is_separate(verifier):
-        asked = network_of(verifier) or everywhere
-        own = replace(limits, network=asked) if asked != limits.network else None
-        return replace(judging, limits=own), frozenset(needs)
-    apart, more = _apart(folder, verifier, limits, everywhere)
-    return replace(apart, env=env, solution_env=solution_env), frozenset(needs | more)
+    if is_separate(verifier):
+        judging, more = _apart(folder, verifier, limits, everywhere)
+        needs |= more
+    else:
+        judging = Judging(reach=reach_of(verifier) or everywhere)
+    user = user_of(verifier)
+    return replace(judging, env=env, solution_env=solution_env, user=user), frozenset(needs)
 
 
 def is_separate(verifier: Table) -> bool:
@@ -203,7 +220,7 @@ def is_separate(verifier: Table) -> bool:
 
 
 def _apart(
-    folder: Path, verifier: Table, limits: Limits, everywhere: Network
+    folder: Path, verifier: Table, limits: Limits, everywhere: Reach
 ) -> tuple[Judging, frozenset[str]]:
     """A verifier in an environment of its own: an image it names, tests/Dockerfile, or a fresh
     copy of the task's. An image of its own holds the tests already."""
@@ -213,15 +230,20 @@ def _apart(
     reference = environment.text("docker_image")
     context = FileTree() if reference else folder_tree(folder, "tests")
     bundled = bool(reference) or DOCKERFILE in context
-    asked = network_of(verifier) or (network_of(environment) if own else None) or everywhere
-    judged_in = replace(limits, network=asked, **(_sizes(environment) if own else {}))
+    reach = reach_of(verifier) or (reach_of(environment) if own else None) or everywhere
+    sizes = _sizes(environment) if own else {}
+    judged_in = replace(limits, network=reach.network, **sizes)
     image = Image(reference=reference, context=context) if bundled else None
     setting = setting_of(environment, Derived(), image) if own or bundled else None
     needs = special_needs(environment)
-    if bundled:
-        needs |= {"image-pull" if reference else "image-build"}
+    if reference:
+        needs |= {"image-pull"}
+    elif bundled:
+        needs |= build_needs(context.text(DOCKERFILE), folder / "tests" / DOCKERFILE)
     limits_apart = judged_in if judged_in != limits else None
-    judging = Judging(limits=limits_apart, separate=True, setting=setting, bundled=bundled)
+    judging = Judging(
+        limits=limits_apart, separate=True, setting=setting, bundled=bundled, reach=reach
+    )
     return judging, needs
 
 

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from milo.core.errors import TaskError
-from milo.core.task import Limits, Step, StepReward
+from milo.core.task import Limits, Reach, Step, StepReward
 from milo.core.tree import FileTree
 from milo.suites.harbor_place import (
     AGENT_KEYS,
     VERIFIER_KEYS,
     VERIFIER_TIMEOUT_S,
+    Place,
     healthcheck_of,
     is_separate,
-    network_of,
-    user_needs,
+    reach_of,
+    user_of,
 )
 from milo.suites.keys import Table, filled
 from milo.suites.lazy import folder_tree, read_text
@@ -39,8 +40,8 @@ class Parts:
     needs: frozenset[str]
 
 
-def steps_of(folder: Path, config: Table, limits: Limits) -> Parts:
-    """The steps in their order, none where the task has none; `limits` are the task's own.
+def steps_of(folder: Path, config: Table, place: Place) -> Parts:
+    """The steps in their order, none where the task has none; `place` is the task's own.
 
     Raises `TaskError` naming folder, file and key.
     """
@@ -53,8 +54,8 @@ def steps_of(folder: Path, config: Table, limits: Limits) -> Parts:
     steps, needs = [], set[str]()
     for table in tables:
         _check_name(table, seen)
-        steps.append(_step(folder, table, limits))
-        needs |= _needs(table, config, limits)
+        steps.append(_step(folder, table, place.limits))
+        needs |= _needs(table, config, place)
     return Parts(steps=tuple(steps), reward=StepReward(reward), needs=frozenset(needs))
 
 
@@ -115,13 +116,20 @@ def _min_reward(table: Table) -> dict[str, float]:
     return {str(key): asked.number(str(key), 0.0, least=float("-inf")) for key in asked.raw}
 
 
-def _needs(table: Table, config: Table, limits: Limits) -> set[str]:
-    """What a step asks for beyond the task: users, a network or a verifier of its own."""
+def _needs(table: Table, config: Table, place: Place) -> set[str]:
+    """What a step asks for beyond the task: a user, a network or a verifier of its own."""
     agent, verifier = table.table("agent"), table.table("verifier")
-    needs = set(user_needs(agent) | user_needs(verifier))
-    for phase in (agent, verifier):
-        if network_of(phase) not in (None, limits.network):
-            needs.add("phase-network")
+    setting, judging = place.setting, place.judging
+    reach = Reach(network=place.limits.network, hosts=setting.hosts)
+    needs = set[str]()
+    for phase, user, usual in (
+        (agent, setting.user, reach),
+        (verifier, judging.user, judging.reach or reach),
+    ):
+        if reach_of(phase) not in (None, usual):
+            needs.add("step-network")
+        if user_of(phase) not in ("", user):
+            needs.add("step-users")
     says = "environment_mode" in verifier or "environment" in verifier
     if says and is_separate(verifier) != is_separate(config.table("verifier")):
         needs.add("mixed-verifiers")

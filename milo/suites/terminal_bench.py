@@ -16,7 +16,7 @@ from milo.core.errors import TaskError
 from milo.core.task import Image, Limits, Network, Setting, Task
 from milo.core.tree import File, FileTree
 from milo.suites.dockerfile import Derived, derive
-from milo.suites.harbor_place import DOCKERFILE, PROCESSES
+from milo.suites.harbor_place import DOCKERFILE, PROCESSES, build_needs
 from milo.suites.keys import Table
 from milo.suites.lazy import FolderTree, folder_tree, read_text
 
@@ -85,7 +85,7 @@ def load_task(folder: Path, network: Network = Network.NONE) -> Task:
             processes=PROCESSES,
             network=network,
         ),
-        needs=frozenset(needs | ({"image-build"} if start.obstacle else set())),
+        needs=frozenset(needs | (build_needs(*_dockerfile(folder)) if start.obstacle else set())),
         setting=Setting(image=image, workdir="" if start.obstacle else start.workdir),
     )
 
@@ -143,11 +143,16 @@ def _start(folder: Path) -> tuple[Derived, Image]:
     The context is the folder as the engine would see it, without the solution and the tests
     unless the Dockerfile names them.
     """
-    text = read_text(folder / DOCKERFILE, folder)
+    text, _ = _dockerfile(folder)
     secret = {name for name in (SOLUTION, "solution.yaml", RUN_TESTS, "tests") if name not in text}
     hidden = frozenset(secret | {MARK, COMPOSE, DOCKERFILE})
     start = derive(text, FolderTree(folder, hidden))
     return start, Image(context=FolderTree(folder, hidden - {DOCKERFILE}))
+
+
+def _dockerfile(folder: Path) -> tuple[str, Path]:
+    path = folder / DOCKERFILE
+    return read_text(path, folder), path
 
 
 def _service(folder: Path) -> tuple[dict[str, str], bool]:

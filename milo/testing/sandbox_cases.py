@@ -12,13 +12,14 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from milo.core.errors import HarnessError
 from milo.core.ports import Command, Environment, EnvironmentSpec, Exit, Sandbox
-from milo.core.task import Limits
+from milo.core.task import Limits, Network, Reach, Setting
 from milo.core.tree import FileTree
 
 OWNER = "contract-cases"
@@ -55,6 +56,16 @@ def call(text):
     s.shutdown(socket.SHUT_WR)
     return b"".join(iter(lambda: s.recv(4096), b""))
 print(call(b"one"), call(b"two"))
+"""
+TUNNELS = """
+import os, socket, sys
+from urllib.parse import urlsplit
+proxy = urlsplit(os.environ["https_proxy"])
+for target in sys.argv[1:]:
+    s = socket.create_connection((proxy.hostname, proxy.port), 5)
+    s.sendall(f"CONNECT {target} HTTP/1.1\\r\\n\\r\\n".encode())
+    said = b"".join(iter(lambda: s.recv(4096), b"")).decode()
+    print(said.split()[1], said.splitlines()[-1])
 """
 
 
@@ -217,6 +228,34 @@ class SandboxCases:
             port = str(server.sockets[0].getsockname()[1])
             ended = await self.ran(sandbox, python(CONNECT, port))
         assert ("no-network" in sandbox.capabilities) == (ended.code != 0)
+
+    async def test_an_allowlist_lets_through_to_its_hosts_alone_where_claimed(
+        self, sandbox: Sandbox
+    ) -> None:
+        if "allowlisted-network" not in sandbox.capabilities:
+            pytest.skip("this sandbox has no allowlists, and says so")
+
+        def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"hello")
+            writer.close()
+
+        limits = replace(SMALL, network=Network.ALLOWLIST)
+        setting = Setting(hosts=("127.0.0.1",))
+        server = await asyncio.start_server(greet, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        targets = [f"{host}:{port}" for host in ("127.0.0.1", "127.0.0.2", "localhost")]
+        async with (
+            server,
+            self.opened(sandbox, limits=limits, setting=setting) as environment,
+        ):
+            asked = await environment.run(python(TUNNELS, *targets))
+            direct = await environment.run(python(CONNECT, str(port)))
+            shut = await environment.run(python(TUNNELS, *targets, reach=Reach()))
+        first, *others = asked.stdout.splitlines()
+        assert first == "200 hello", asked.stderr
+        assert [line.split()[0] for line in others] == ["403", "403"]
+        assert direct.code != 0, "the proxy is the only way"
+        assert shut.code != 0, "a command that may reach nothing reaches the proxy"
 
     async def test_the_gateway_answers_and_half_closes(
         self, sandbox: Sandbox, tmp_path: Path

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
-import shutil
 import signal
-import subprocess
 import sys
-import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from base_image import BASE, make_base_image
+from base_image import BASE
 
-from milo.core.errors import MiloError
-from milo.core.ports import Environment, EnvironmentSpec, Sandbox
+from milo.core.ports import Environment, EnvironmentSpec
 from milo.core.task import Limits, Network
 from milo.core.tree import FileTree
-from milo.rollout.docker.choose import choose_docker
-from milo.rollout.docker.engine import Engine, connect
+from milo.rollout.docker.engine import Engine
 from milo.rollout.docker.labels import OWNER, RUN
 from milo.rollout.docker.sandbox import DockerSandbox
+from milo.rollout.maker import this_maker
 from milo.testing.sandbox_cases import let_others_pass, python, shell
 
 ROOT = Path(__file__).parents[2]
@@ -117,7 +112,7 @@ async def test_all_that_is_made_bears_the_run_and_its_maker(
         found = of_run(engine, "labelled")
         assert len(found) == (2 if public else 1)
         for thing in found:
-            assert thing["Labels"][OWNER].split(":")[1] == str(os.getpid())  # type: ignore[index]
+            assert thing["Labels"][OWNER] == this_maker()  # type: ignore[index]
     finally:
         await opened.close()
     assert of_run(engine, "labelled") == []
@@ -178,56 +173,3 @@ async def test_a_public_network_is_the_environments_own(
     finally:
         for environment in opened:
             await environment.close()
-
-
-@pytest.fixture
-def own_engine() -> Iterator[Callable[[str], str]]:
-    """Starts and stops an engine that a test may kill; skips where none can be started."""
-    if shutil.which("dockerd") is None or os.geteuid() != 0:
-        pytest.skip("no engine of our own can be started here: root and dockerd are needed")
-    # Sockets' names are short: 107 characters at most, and pytest's folders are deep.
-    folder = tempfile.mkdtemp(prefix="milo-engine-")
-
-    def control(word: str) -> str:
-        argv = ["bash", str(ROOT / "scripts/engine"), word, folder]
-        done = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, done.stderr
-        return f"unix://{folder}/docker.sock"
-
-    try:
-        yield control
-    finally:
-        control("down")
-
-
-# The SDK leaves a socket that could not be connected to the garbage collector, which complains.
-@pytest.mark.filterwarnings("ignore:.*unclosed <socket:ResourceWarning")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.timeout(180)
-async def test_a_dead_engine_is_our_fault_and_leaves_no_process(
-    own_engine: Callable[[str], str], scratch: Path
-) -> None:
-    address = own_engine("up")
-    engine = connect(address)
-    make_base_image(engine.api, BASE)
-    sandbox = choose_docker(BASE, address=address, root=scratch)
-    environment = await sandbox.open(spec_of("engine-dies"))
-    running = asyncio.create_task(environment.run(python(TICK, timeout_s=60)))
-    ticks: list[Path] = []
-    while not ticks:
-        await asyncio.sleep(0.05)
-        ticks = list(scratch.glob("milo-engine-dies.*/workspace/tick"))
-    pid = int((Path(address.removeprefix("unix://")).parent / "docker.pid").read_text())
-    os.kill(pid, signal.SIGKILL)
-    with pytest.raises(MiloError):
-        await running
-    await asyncio.sleep(0.5)
-    assert await stands_still(ticks[0])
-    with pytest.raises(MiloError):
-        await environment.close()
-    own_engine("up")
-    fresh: Sandbox = choose_docker(BASE, address=address, root=scratch)
-    assert await fresh.reap("engine-dies") >= 1
-    del running
-    gc.collect()
-    assert list(scratch.iterdir()) == []

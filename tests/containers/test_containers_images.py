@@ -15,7 +15,7 @@ from milo.core.ports import Environment, EnvironmentSpec
 from milo.core.task import Image, Limits, Setting, Task
 from milo.core.tree import FileTree
 from milo.rollout.docker.engine import Engine
-from milo.rollout.docker.images import REPOSITORY, ImageStore, held_by_ours
+from milo.rollout.docker.images import REPOSITORY, ImageStore, held_by
 from milo.rollout.docker.sandbox import DockerSandbox
 from milo.rollout.verifier import verify
 from milo.testing.sandbox_cases import python, shell
@@ -119,7 +119,9 @@ async def test_an_honest_answer_scores_1_and_none_0_by_the_images_own_verifier(
     [
         ("ln -s /tests/expected answer", ("answer",)),
         ("ln -s ../tests/expected answer", ("answer",)),
-        ("mkdir -p d; ln -s ../../tests/expected d/x; ln -s d/x answer", ("d/x",)),
+        ("mkdir -p d; ln -s ../../tests/expected d/x; ln -s d/x answer", ("answer", "d/x")),
+        ("ln -s /tests/expected /opt; ln -s /opt answer", ("answer",)),
+        ("ln -s /tests/expected answer; for n in $(seq 99); do echo > $n; done", ("answer",)),
         ("mkfifo answer", ("answer",)),
         ("cd /; mv /app /app2; ln -s /tests /app", ("/app",)),
         ("echo right > /tests/expected", ()),
@@ -220,7 +222,7 @@ async def test_an_image_by_name_is_used_and_one_that_nobody_has_is_named(
 
 
 async def test_the_least_recently_used_images_make_room(engine: Engine, tmp_path: Path) -> None:
-    for said in list(held_by_ours(engine.api)):
+    for said in list(held_by(engine.api)):
         engine.api.remove_image(said)
     fill = "RUN dd if=/dev/urandom of=/big bs=1M count=8 2>/dev/null\n"
     images = [image_of(f"FROM {BASE}\nENV N={tmp_path.name}{n}\n{fill}") for n in range(3)]

@@ -8,6 +8,9 @@ import json
 import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
 from typing import IO, Any
 
 from milo.core.tree import File, FileTree
@@ -16,8 +19,32 @@ LINK = 1 << 27
 """The engine's mode bit of a symbolic link (Go's ``os.ModeSymlink``)."""
 FOLDER = 1 << 31
 """The one of a folder."""
+SPECIAL = 1 << 26 | 1 << 25 | 1 << 24 | 1 << 21 | 1 << 19
+"""Those of devices, pipes, sockets, and what has no name."""
 PATH_STAT = "X-Docker-Container-Path-Stat"
 CHUNK = 1 << 20
+
+
+class Kind(StrEnum):
+    """What may stand at a path."""
+
+    NOTHING = "nothing"
+    FILE = "file"
+    FOLDER = "folder"
+    LINK = "link"
+    SPECIAL = "special"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stat:
+    """What stands at a path: its bytes, and where a link leads in the end, through all others.
+
+    The engine follows links inside the container only, whatever they say.
+    """
+
+    kind: Kind
+    size: int = 0
+    target: str = ""
 
 
 class Chunks(io.RawIOBase):
@@ -85,14 +112,28 @@ def entries(
 
 def is_link(api: Any, container: str, path: str) -> bool:
     """Whether a symbolic link stands at the path; blocks."""
-    said = _stat(api, container, path)
-    return said is not None and bool(said["mode"] & LINK)
+    return stat_of(api, container, path).kind is Kind.LINK
+
+
+def file_at(api: Any, container: str, path: str, limit: int) -> File | None:
+    """A regular file of at most so many bytes; None where none stands there. Blocks."""
+    said = stat_of(api, container, path)
+    if said.kind is not Kind.FILE or said.size > limit:
+        return None
+    with (
+        closing(_archive(api, container, path)) as answer,
+        tarfile.open(fileobj=Chunks(answer.iter_content(CHUNK)), mode="r|") as tar,
+    ):
+        entry = tar.next()
+        stream = tar.extractfile(entry) if entry is not None and entry.isreg() else None
+        if entry is None or stream is None:
+            return None
+        return File(stream.read(), bool(entry.mode & 0o100))
 
 
 def is_there(api: Any, container: str, path: str) -> bool:
     """Whether a folder stands at the path; blocks."""
-    said = _stat(api, container, path)
-    return said is not None and bool(said["mode"] & FOLDER)
+    return stat_of(api, container, path).kind is Kind.FOLDER
 
 
 def tree_at(api: Any, container: str, folder: str, limit: int) -> FileTree:
@@ -106,15 +147,17 @@ def tree_at(api: Any, container: str, folder: str, limit: int) -> FileTree:
     return FileTree(files)
 
 
-def _stat(api: Any, container: str, path: str) -> Mapping[str, Any] | None:
-    """The engine's word on what stands at a path, links not followed; None for nothing."""
+def stat_of(api: Any, container: str, path: str) -> Stat:
+    """The engine's word on what stands at a path, the path's last part not followed; blocks."""
     url = api._url("/containers/{0}/archive", container)
     answer = api.head(url, params={"path": path}, timeout=api.timeout)
     if answer.status_code == 404:
-        return None
+        return Stat(kind=Kind.NOTHING)
     api._raise_for_status(answer)
     said: Mapping[str, Any] = json.loads(base64.b64decode(answer.headers[PATH_STAT]))
-    return said
+    bits = said["mode"] & (LINK | FOLDER | SPECIAL)
+    kind = {0: Kind.FILE, FOLDER: Kind.FOLDER, LINK: Kind.LINK}.get(bits, Kind.SPECIAL)
+    return Stat(kind=kind, size=int(said["size"]), target=str(said.get("linkTarget") or ""))
 
 
 def layer_bytes(api: Any, container: str) -> int:
@@ -122,6 +165,12 @@ def layer_bytes(api: Any, container: str) -> int:
     url = api._url("/containers/{0}/json", container)
     said = api._result(api._get(url, params={"size": 1}), True)
     return int(said.get("SizeRw") or 0)
+
+
+def volume_folders(api: Any, container: str) -> tuple[Path, ...]:
+    """Where a container's volumes lie on this host; blocks."""
+    mounts = api.inspect_container(container).get("Mounts") or ()
+    return tuple(Path(one["Source"]) for one in mounts if one.get("Type") == "volume")
 
 
 def _archive(api: Any, container: str, path: str) -> Any:

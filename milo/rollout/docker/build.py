@@ -1,22 +1,34 @@
-"""Builds an image from a task's Dockerfile, within the task's time limit."""
+"""Builds an image from a task's Dockerfile, within the task's time limit.
+
+By the engine's first builder, whose cache is layers that go with the last image that uses them;
+by BuildKit where the Dockerfile asks for that.
+"""
 
 from __future__ import annotations
 
-import asyncio
+import base64
 import io
 import tarfile
+from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+from milo.core.dockerfile import Builder, asks_of
 from milo.core.errors import MiloError
 from milo.core.task import Image
 from milo.core.tree import FileTree
 from milo.rollout.docker.engine import Engine, EngineError
+from milo.rollout.docker.job import Job, Line, finished
+from milo.rollout.docker.trace import log_text
 
-LINE_S = 3600.0
 TAIL_LINES = 20
 TAIL_CHARS = 2000
 LABEL = "milo.image"
+LAYERS = ".layers"
+"""How the file ends that names the last layer of a build under way."""
+TRACE = "moby.buildkit.trace"
+"""How BuildKit's lines are called."""
 
 
 class BuildFailed(MiloError):
@@ -24,95 +36,109 @@ class BuildFailed(MiloError):
 
 
 class Building:
-    """One build under way, in a thread; `cancel` cuts the engine's answer, which ends it there."""
+    """What a build has said so far, and what it would leave behind. One owner.
 
-    def __init__(self, api: Any, image: Image, name: str, network: str | None) -> None:
+    `record` is a file that tells of the last layer, for whoever tidies up after our death.
+    """
+
+    def __init__(self, api: Any, record: Path) -> None:
         self._api = api
-        self._image = image
-        self._name = name
-        self._network = network
-        self._answer: Any = None
-        self._cut = False
-        self._layer = ""
-        self.tail: list[str] = []
+        self._record = record
+        self._tail: list[str] = []
 
-    def run(self) -> None:
-        """Build to the end; blocks. Raises `BuildFailed`, and what the SDK raises."""
-        self._answer = self._post()
-        if self._cut:
-            self.cancel()
-        fault = ""
-        try:
-            for line in self._api._stream_helper(self._answer, decode=True):
-                fault = str(line.get("error") or fault)
-                self._note(str(line.get("stream") or ""))
-        finally:
-            self._answer.close()
-        if fault:
-            self._drop_rest()
-            words = "".join(self.tail)[-TAIL_CHARS:]
-            raise BuildFailed(f"{fault}\n{words}".strip())
+    @property
+    def words(self) -> str:
+        """The end of it."""
+        return "".join(self._tail)[-TAIL_CHARS:]
 
-    def cancel(self) -> None:
-        """End the build; the engine ends it when nobody listens any more."""
-        self._cut = True
-        if self._answer is not None:
-            with suppress(OSError, AttributeError):
-                self._answer.raw.shutdown()
-
-    def _post(self) -> Any:
-        params = {
-            "t": self._name,
-            "dockerfile": self._image.dockerfile,
-            "rm": True,
-            "forcerm": True,
-            "labels": f'{{"{LABEL}": "{self._image.digest}"}}',
-            **({"networkmode": self._network} if self._network else {}),
-        }
-        answer = self._api._post(
-            self._api._url("/build"),
-            data=context_tar(self._image.context),
-            params=params,
-            headers={"Content-Type": "application/x-tar"},
-            stream=True,
-            timeout=LINE_S,
-        )
-        self._api._raise_for_status(answer)
-        return answer
-
-    def _note(self, text: str) -> None:
+    def note(self, line: Line) -> None:
+        """Take one line of the engine's answer."""
+        text = str(line.get("stream") or "")
+        if line.get("id") == TRACE:
+            text = log_text(base64.b64decode(str(line.get("aux") or "")))
         if text.startswith(" ---> ") and " " not in text.strip()[5:].strip():
-            self._layer = text.strip()[5:].strip()
-        self.tail = [*self.tail, text][-TAIL_LINES:]
+            self._record.write_text(text.strip()[5:].strip())
+        self._tail = [*self._tail, text][-TAIL_LINES:]
 
-    def _drop_rest(self) -> None:
-        """Remove what a failed build leaves in the cache, as far as nobody else uses it."""
-        from docker.errors import DockerException
-
-        with suppress(DockerException):
-            said = self._api.inspect_image(self._layer) if self._layer else {}
-            if said and not said.get("RepoTags") and not said.get("RepoDigests"):
-                self._api.remove_image(said["Id"])
+    def drop_rest(self) -> None:
+        """Remove what a build that failed left in the cache; blocks."""
+        drop_layers(self._api, self._record)
 
 
-async def build(engine: Engine, image: Image, name: str) -> None:
-    """Build an image and name it.
+def drop_layers(api: Any, record: Path) -> None:
+    """Remove the layers of a build that came to nothing, as far as nobody else uses them; blocks.
+
+    The record stays where a step of the build still runs, so that it is tried again.
+    """
+    from docker.errors import APIError, NotFound
+
+    try:
+        said = api.inspect_image(record.read_text())
+        if not said.get("RepoTags") and not said.get("RepoDigests"):
+            api.remove_image(said["Id"])
+    except (NotFound, FileNotFoundError):
+        pass
+    except APIError as error:
+        if "container" in str(error.explanation):
+            return
+    record.unlink(missing_ok=True)
+
+
+async def build(engine: Engine, image: Image, name: str, record: Path) -> None:
+    """Build an image and name it; `record` is a file for what is under way.
 
     Raises `BuildFailed` where its Dockerfile is at fault or it took too long, else `EngineError`.
     """
-    network = await _network(engine)
-    building = Building(engine.api, image, name, network)
-    work = asyncio.ensure_future(engine.ask(building.run))
+    buildkit = needs_buildkit(engine, image)
+    building = Building(engine.api, record)
+    done = False
     try:
-        async with asyncio.timeout(image.build_timeout_s):
-            await asyncio.shield(work)
+        job = await _job(engine, image, name, buildkit=buildkit)
+        fault = await finished(engine, job, building.note, image.build_timeout_s)
+        done = not fault
     except TimeoutError as error:
         raise BuildFailed(f"it took longer than {image.build_timeout_s:g} s") from error
     finally:
-        if not work.done():
-            building.cancel()
+        if done:
+            record.unlink(missing_ok=True)
+        else:
             with suppress(MiloError):
-                await work
+                await engine.ask(building.drop_rest)
+    if fault:
+        raise BuildFailed(f"{fault}\n{building.words}".strip())
+
+
+def needs_buildkit(engine: Engine, image: Image) -> bool:
+    """Whether only BuildKit can build it; raises `BuildFailed` where this engine's can't."""
+    asks = asks_of(image.context.text(image.dockerfile))
+    for ask in asks:
+        if ask.builder is Builder.HEREDOCS and not engine.facts.heredocs:
+            raise BuildFailed(
+                f"{image.dockerfile} line {ask.line}: {ask.words} needs Docker Engine 23 or later, "
+                f"this one is {engine.facts.version}"
+            )
+    return bool(asks)
+
+
+def bound_cache(api: Any, most_bytes: int) -> None:
+    """Shrink BuildKit's cache to so many bytes, the least recently used first; blocks."""
+    api._raise_for_status(api._post(api._url("/build/prune"), params={"keep-storage": most_bytes}))
+
+
+async def _job(engine: Engine, image: Image, name: str, *, buildkit: bool) -> Job:
+    network = await _network(engine)
+    params: Mapping[str, Any] = {
+        "t": name,
+        "dockerfile": image.dockerfile,
+        "rm": True,
+        "forcerm": True,
+        "labels": f'{{"{LABEL}": "{image.digest}"}}',
+        **({"networkmode": network} if network else {}),
+        **({"version": "2"} if buildkit else {}),
+    }
+    headers = {"Content-Type": "application/x-tar"}
+    context = context_tar(image.context)
+    return Job(engine.api, "/build", params, data=context, headers=headers)
 
 
 async def _network(engine: Engine) -> str | None:

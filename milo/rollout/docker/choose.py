@@ -9,7 +9,9 @@ from pathlib import Path
 from milo.core.errors import ConfigError
 from milo.rollout.docker.engine import DEFAULT_ADDRESS, Engine, EngineError, connect, translated
 from milo.rollout.docker.host import DockerHost
-from milo.rollout.docker.images import FoundImage, ImageStore, found_image, pull
+from milo.rollout.docker.images import FoundImage, ImageStore, found_image
+from milo.rollout.docker.labels import NO_RUN, labels
+from milo.rollout.docker.pull import pulling
 from milo.rollout.docker.sandbox import DockerSandbox
 from milo.rollout.netdoor import may_enter
 from milo.rollout.scratch import scratch_root
@@ -58,7 +60,9 @@ def base_image(engine: Engine, name: str) -> FoundImage:
     except EngineError:
         pass
     try:
-        translated(pull, engine.api, name)
+        fault = translated(pulling(engine, name).run, lambda _: None)
+        if fault:
+            raise EngineError(fault)
         return found_image(translated(engine.api.inspect_image, name))
     except EngineError as error:
         raise ConfigError(
@@ -68,10 +72,10 @@ def base_image(engine: Engine, name: str) -> FoundImage:
 
 def can_bridge(engine: Engine) -> bool:
     """Whether networks can be made; one is, and removed."""
-    name = f"{PROBE_NETWORK}.{os.getpid()}"
+    name, api = f"{PROBE_NETWORK}.{os.getpid()}", engine.api
     try:
-        made = translated(engine.api.create_network, name, driver="bridge")
-        translated(engine.api.remove_network, made["Id"])
+        made = translated(api.create_network, name, driver="bridge", labels=labels(NO_RUN))
+        translated(api.remove_network, made["Id"])
     except EngineError:
         return False
     return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from typing import NamedTuple
 from milo.core.errors import MiloError
 from milo.core.ports import Exit
 from milo.rollout.docker.attached import Attached, close_socket
+from milo.rollout.docker.ending import Ending
 from milo.rollout.docker.engine import Engine, EngineError, NotThere
 from milo.rollout.docker.leash import Leash
 
@@ -69,18 +70,16 @@ class Container:
         Raises `MiloError` where the engine could not start it, or went away.
         """
         leash = Leash(self._folder, order.script)
-        attached: Attached | None = None
-        try:
+        async with AsyncExitStack() as stack:
+            stack.callback(leash.close)
             attached = await self._attach(order.output_bytes)
+            stack.callback(attached.close)
+            ending = await Ending.of(self._engine, self.name)
+            stack.push_async_callback(ending.close)
+            stack.push_async_callback(self._stop)
+            stack.callback(leash.close)
             await self._engine.ask(self._engine.api.start, self.name)
-            return await self._follow(order, leash, attached)
-        finally:
-            leash.close()
-            try:
-                await self._stop()
-            finally:
-                if attached is not None:
-                    attached.close()
+            return await self._follow(order, leash, attached, ending)
 
     async def state(self) -> State:
         """How it is now; raises `EngineError`."""
@@ -103,7 +102,7 @@ class Container:
         )
         return Attached(socket, output_bytes)
 
-    async def _follow(self, order: Order, leash: Leash, attached: Attached) -> Exit:
+    async def _follow(self, order: Order, leash: Leash, attached: Attached, ending: Ending) -> Exit:
         loop = asyncio.get_running_loop()
         pid = (await self.state()).pid
         async with order.doors(pid):
@@ -112,6 +111,8 @@ class Container:
             limit = await self._until_end(order, attached)
             seconds = loop.time() - begun
             leash.close()
+        if not limit:
+            await ending.wait(END_S)
         state = await self._stop()
         if not limit and state.out_of_memory and state.code != 0:
             limit = "memory"

@@ -1,80 +1,85 @@
-"""What a command may reach beside its files: the model's gateway on the loopback.
+"""How a command gets its ways out: listeners on the loopback of its container.
 
 As root we step into the container's network and listen there, and nothing of ours runs inside.
-Else a script inside, on the image's own python3, forwards to a socket that the container sees.
+Else a script inside, on the image's own python3, forwards to sockets that the container sees.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
-from milo.core.ports import EnvironmentSpec
 from milo.rollout.docker.leash import PLACE
-from milo.rollout.forward import Relay
-from milo.rollout.netdoor import listen_inside
+from milo.rollout.netdoor import listen_inside, shut_links
+from milo.rollout.ways import Way, launched
 
-SOCKET = "gateway.sock"
 LAUNCHER = "launcher.py"
+LOOPBACK = "127.0.0.1"
 
 
 class Doors:
-    """Opens them for one command at a time. One owner."""
+    """Those of one command, opened while it runs. One owner.
 
-    def __init__(self, spec: EnvironmentSpec, *, enters: bool) -> None:
-        self._spec = spec
+    `folder` is what the container sees at `leash.PLACE`; `shut` says that its links to other
+    networks must be taken down, which only root can (`enters`).
+    """
+
+    def __init__(
+        self, ways: tuple[Way, ...], folder: Path, *, enters: bool, shut: bool = False
+    ) -> None:
+        self._ways = ways
+        self._folder = folder
         self._enters = enters
+        self._shut = shut
 
     @property
-    def variables(self) -> Mapping[str, str]:
-        """What tells the command of its doors."""
-        return {}
-
-    def prefix(self, *, gateway: bool) -> tuple[str, ...]:
+    def prefix(self) -> tuple[str, ...]:
         """What stands before the command where it forwards for itself."""
-        if not gateway or self._enters:
+        if not self._ways or self._enters:
             return ()
-        port = str(self._spec.gateway_port)
-        return ("python3", "-I", "-S", f"{PLACE}/{LAUNCHER}", port, f"{PLACE}/{SOCKET}")
+        return ("python3", *launched(self._ways, f"{PLACE}/{LAUNCHER}", PLACE))
 
     @asynccontextmanager
-    async def open(self, pid: int, folder: Path, *, gateway: bool) -> AsyncIterator[None]:
-        """Serve the doors while a command runs whose first process is `pid`.
-
-        `folder` is what the container sees at `leash.PLACE`. Raises `OSError`.
-        """
+    async def open(self, pid: int) -> AsyncIterator[None]:
+        """Serve the doors while a command runs whose first process is `pid`; raises `OSError`."""
         async with AsyncExitStack() as stack:
-            socket = self._spec.gateway_socket
-            if gateway and socket is not None:
-                relay = Relay(socket)
-                stack.push_async_callback(relay.close)
-                if self._enters:
-                    await listen_at(relay, pid, self._spec.gateway_port)
-                else:
-                    await self._listen_in(relay, folder)
-                    stack.callback((folder / SOCKET).unlink, missing_ok=True)
+            for way in self._ways:
+                stack.push_async_callback(way.listener.close)
+            with _process(pid) as fd:
+                if self._shut and fd >= 0:
+                    shut_links(fd)
+                for way in self._ways:
+                    if not self._enters:
+                        stack.callback(await self._listen_in(way))
+                    elif fd >= 0:
+                        await way.listener.listen_on(listen_inside(fd, way.port, LOOPBACK))
             yield
 
-    async def _listen_in(self, relay: Relay, folder: Path) -> None:
-        (folder / SOCKET).unlink(missing_ok=True)
-        (folder / LAUNCHER).write_bytes(launcher_source())
-        await relay.listen_unix(folder / SOCKET)
+    async def _listen_in(self, way: Way) -> Callable[[], None]:
+        """Listen on a socket that the container sees; what removes it again."""
+        place = self._folder / way.socket
+        place.unlink(missing_ok=True)
+        (self._folder / LAUNCHER).write_bytes(launcher_source())
+        await way.listener.listen_unix(place)
+        return lambda: place.unlink(missing_ok=True)
 
 
-async def listen_at(relay: Relay, pid: int, port: int) -> None:
-    """Serve a port in the network of the process `pid`; nothing to do where it is dead already."""
-    if pid <= 0:
-        return
+@contextmanager
+def _process(pid: int) -> Iterator[int]:
+    """A descriptor of a process; -1 where it is dead already."""
+    fd = -1
     try:
-        fd = os.pidfd_open(pid)
+        if pid > 0:
+            fd = os.pidfd_open(pid)
     except ProcessLookupError:
-        return
+        fd = -1
     try:
-        await relay.listen_on(listen_inside(fd, port))
+        yield fd
     finally:
-        os.close(fd)
+        if fd >= 0:
+            os.close(fd)
 
 
 def launcher_source() -> bytes:

@@ -23,6 +23,7 @@ CALL_S = 60.0
 PROBE_S = 10.0
 THREADS = 16
 OLDEST_API = (1, 41)
+HEREDOCS_SINCE = 23
 NEWEST_API = (1, 44)
 """The interface that is spoken, at most: newer engines still understand it."""
 
@@ -37,7 +38,10 @@ class NotThere(EngineError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EngineFacts:
-    """What the engine says of itself: version, limits it can enforce, and cores."""
+    """What the engine says of itself: version, limits it can enforce, and cores.
+
+    `heredocs` says whether its BuildKit knows here-documents of itself.
+    """
 
     version: str
     memory: bool
@@ -45,15 +49,19 @@ class EngineFacts:
     pids: bool
     cpu: bool
     cores: int
-    root: str
+    heredocs: bool = False
 
 
 class Engine:
-    """Any number of calls at once; at most `THREADS` are under way, the rest wait their turn."""
+    """Any number of calls at once; at most `THREADS` are under way, the rest wait their turn.
 
-    def __init__(self, client: Any, facts: EngineFacts) -> None:
+    `socket` is where it listens, for connections that no thread should wait for.
+    """
+
+    def __init__(self, client: Any, facts: EngineFacts, socket: str) -> None:
         self.api = client
         self.facts = facts
+        self.socket = socket
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="engine")
         # A sandbox has no end of its own: connections go when nobody uses it any more.
         weakref.finalize(self, client.close)
@@ -117,7 +125,7 @@ def connect(address: str) -> Engine:
         info = translated(with_version.info)
     except EngineError as error:
         raise ConfigError("sandbox docker", f"an engine at {address}", str(error)) from error
-    return Engine(with_version, facts_of(info))
+    return Engine(with_version, facts_of(info), address.removeprefix("unix://"))
 
 
 def _knock(address: str) -> None:
@@ -177,5 +185,10 @@ def facts_of(info: Mapping[str, Any]) -> EngineFacts:
         pids=bool(info.get("PidsLimit")),
         cpu=bool(info.get("CpuCfsQuota")),
         cores=max(1, int(info.get("NCPU", 1))),
-        root=str(info.get("DockerRootDir", "")),
+        heredocs=_major(str(info.get("ServerVersion", ""))) >= HEREDOCS_SINCE,
     )
+
+
+def _major(version: str) -> int:
+    number = version.partition(".")[0]
+    return int(number) if number.isdigit() else 0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from milo.core.errors import MiloError
@@ -12,6 +12,7 @@ from milo.core.ports import Command, EnvironmentSpec, Exit
 from milo.core.task import WORKSPACE, Network
 from milo.core.tree import FileTree
 from milo.rollout.commands import HARNESS, PLACES, absolute_argv
+from milo.rollout.docker.archive import file_at
 from milo.rollout.docker.container import Container, Order
 from milo.rollout.docker.disk import Disk, HostDisk
 from milo.rollout.docker.doors import Doors
@@ -21,10 +22,13 @@ from milo.rollout.docker.labels import labels
 from milo.rollout.docker.layer import LayerDisk
 from milo.rollout.docker.leash import PLACE, script_of
 from milo.rollout.docker.networks import Networks
+from milo.rollout.docker.remains import remove_as_root
 from milo.rollout.docker.shape import Shape, create_arguments
+from milo.rollout.docker.users import PASSWD, PASSWD_BYTES, Users, as_user
 from milo.rollout.folder import Folder
 from milo.rollout.scratch import TreeShelf, remove_folder
 from milo.rollout.system import SYSTEM_PATH
+from milo.rollout.ways import reach_of, variables_of, ways_of
 
 ALWAYS_UNSET = frozenset({"HOSTNAME"})
 
@@ -50,10 +54,11 @@ class DockerEnvironment:
         self._container: Container | None = None
         self._network = ""
         self._closed = False
+        self._many_users = self._own_image and bool(spec.users)
+        self._users = Users("")
         uid = None if self._own_image else host.uid
         start = FileTree() if self._own_image else spec.workspace
         self._folder = Folder(host.root, spec.owner, start, uid if host.shared else None)
-        self._doors = Doors(spec, enters=host.enters)
         self._disk = self._make_disk()
 
     async def prepare(self) -> None:
@@ -69,11 +74,15 @@ class DockerEnvironment:
         if self._own_image:
             for path in COVERED:
                 await self._fill(path, self._image.holds.get(path, FileTree()))
-        if self._spec.limits.network is Network.PUBLIC:
+        if any(
+            reach.network is Network.PUBLIC for reach in (self._spec.reach, *self._spec.reaches)
+        ):
             self._network = await self._networks.make(self._spec.owner)
         if isinstance(self._disk, LayerDisk):
             self._container = await self._make_container()
-            self._disk.container = self._container.name
+            await self._disk.settle(self._container.name)
+            if self._many_users:
+                await self._meet_users(self._container.name)
 
     async def run(self, command: Command) -> Exit:
         """Run to the end or to a limit; when this returns, no process of it is alive.
@@ -82,18 +91,18 @@ class DockerEnvironment:
         """
         if self._container is None:
             self._container = await self._make_container()
-        gateway = command.gateway and self._spec.gateway_socket is not None
-
-        @asynccontextmanager
-        async def doors(pid: int) -> AsyncIterator[None]:
-            async with self._doors.open(pid, self._folder.base / "run", gateway=gateway):
-                yield
-
+        public = reach_of(self._spec, command).network is Network.PUBLIC
+        doors = Doors(
+            ways_of(self._spec, command),
+            self._folder.base / "run",
+            enters=self._host.enters,
+            shut=bool(self._network) and not public,
+        )
         order = Order(
-            script=self._script(command, gateway=gateway),
+            script=self._script(command, doors.prefix),
             timeout_s=command.timeout_s,
             output_bytes=command.output_bytes,
-            doors=doors,
+            doors=doors.open,
             overfull=self._disk.overfull,
         )
         return await self._container.run(order)
@@ -144,12 +153,21 @@ class DockerEnvironment:
             for path in self._shown:
                 self._shelf.drop(self._spec.owner, self._mounts[path])
             await asyncio.to_thread(self._folder.close)
+        if self._folder.base.exists():
+            place, owner = self._folder.base, self._spec.owner
+            await remove_as_root(self._host.engine, self._host.base.id, place, owner)
 
     def _make_disk(self) -> Disk:
         storage = self._spec.limits.storage_mb
         if self._own_image:
-            kept = frozenset(self._spec.workspace)
-            return LayerDisk(self._host.engine, self._folder, self.workdir, storage, kept)
+            return LayerDisk(
+                self._host.engine,
+                self._folder,
+                self.workdir,
+                storage,
+                frozenset(self._spec.workspace),
+                self._image.volumes,
+            )
         return HostDisk(self._folder, self.workdir, storage)
 
     async def _make_container(self) -> Container:
@@ -175,25 +193,42 @@ class DockerEnvironment:
         binds |= {str(folder): (str(folder), False) for folder in self._spec.folders}
         if own:
             binds |= {path: (str(folder), False) for path, folder in self._late.items()}
+        as_root = self._image.works_as_root or self._many_users
+        user = f"{self._host.uid}:{self._host.uid}"
+        if own:
+            user = "0:0" if self._many_users else ""
         return Shape(
             image=self._image.id,
             labels=labels(self._spec.owner),
             limits=self._spec.limits,
             binds=binds,
-            user="" if own else f"{self._host.uid}:{self._host.uid}",
+            user=user,
             sealed=not own,
-            root_rights=own and self._image.works_as_root,
+            root_rights=own and as_root,
             network=self._network or "none",
+            volumes=tuple(place for place in self._image.volumes if place not in binds),
         )
 
-    def _script(self, command: Command, *, gateway: bool) -> str:
-        argv = absolute_argv(command, self._mounts)
+    def _script(self, command: Command, prefix: tuple[str, ...]) -> str:
+        become: Callable[[list[str]], list[str]] = list
+        if self._many_users:
+            name = self._users.name(command.user or self._image.user)
+            become = partial(as_user, name, env=self._image.env)
         return script_of(
-            (*self._doors.prefix(gateway=gateway), *argv),
-            env={**command.env, **self._fixed(), **self._doors.variables},
+            (*prefix, *absolute_argv(command, self._mounts)),
+            env={**command.env, **self._fixed(), **variables_of(self._spec, command)},
             unset=ALWAYS_UNSET if self._own_image else ALWAYS_UNSET | set(self._image.env),
             folder=self.workdir,
+            become=become,
         )
+
+    async def _meet_users(self, container: str) -> None:
+        """Learn the image's users; raises `TaskError` where one that is needed isn't there."""
+        api = self._host.engine.api
+        passwd = await self._host.engine.ask(file_at, api, container, PASSWD, PASSWD_BYTES)
+        self._users = Users(passwd.data.decode(errors="replace") if passwd is not None else "")
+        for user in self._spec.users:
+            self._users.name(user)
 
     def _fixed(self) -> Mapping[str, str]:
         places = {**PLACES, "MILO_WORKSPACE": self.workdir}

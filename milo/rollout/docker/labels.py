@@ -8,6 +8,8 @@ from milo.rollout import maker
 
 RUN = "milo.run"
 OWNER = "milo.owner"
+NO_RUN = ""
+"""Labels what is made for all runs of a host, and only for a moment."""
 
 
 def labels(run: str) -> dict[str, str]:

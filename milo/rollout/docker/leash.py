@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 PLACE = "/run/milo"
@@ -47,9 +47,17 @@ class Leash:
 
 
 def script_of(
-    argv: Sequence[str], *, env: Mapping[str, str], unset: Iterable[str], folder: str
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    unset: Iterable[str],
+    folder: str,
+    become: Callable[[list[str]], list[str]] = list,
 ) -> str:
-    """What the container's first process reads: it stays, so that signals work in its child."""
+    """What the container's first process reads: it stays, so that signals work in its child.
+
+    `become` turns the command's lines into lines that run them as somebody else.
+    """
     plain = {name: value for name, value in env.items() if is_shell_name(name)}
     odd = [f"{name}={value}" for name, value in env.items() if name not in plain]
     gone = sorted(name for name in unset if is_shell_name(name) and name not in plain)
@@ -62,7 +70,7 @@ def script_of(
     ]
     words = [*(("env", *odd) if odd else ()), *argv]
     lines += [" ".join(shlex.quote(word) for word in words), "exit $?"]
-    return HEAD + "\n".join(lines) + "\n"
+    return HEAD + "\n".join(become(lines)) + "\n"
 
 
 def is_shell_name(name: str) -> bool:

@@ -9,15 +9,19 @@ theirs. Every container, network and folder bears the run's label and its maker'
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
+from milo.core.dockerfile import Builder
 from milo.core.errors import MiloError
 from milo.core.ports import EnvironmentSpec
 from milo.rollout.docker.container import remove_container
+from milo.rollout.docker.engine import EngineError, NotThere
 from milo.rollout.docker.environment import DockerEnvironment
 from milo.rollout.docker.host import DockerHost
-from milo.rollout.docker.labels import is_abandoned, run_filter
+from milo.rollout.docker.labels import NO_RUN, is_abandoned, run_filter
 from milo.rollout.docker.networks import Networks
-from milo.rollout.scratch import TreeShelf, reap_folders
+from milo.rollout.docker.remains import remove_as_root
+from milo.rollout.scratch import TreeShelf, is_left, reap_folders
 
 
 class DockerSandbox:
@@ -33,10 +37,13 @@ class DockerSandbox:
         """What it enforces here, and what it can give a task."""
         facts = self._host.engine.facts
         words = {"isolation", "no-network", "file-size", "storage"}
-        words |= {"image-build", "image-pull", "workdir"}
+        words |= {"image-build", "image-pull", "workdir", "users", "allowlisted-network"}
+        words |= {Builder.BUILDKIT} | ({Builder.HEREDOCS} if facts.heredocs else set())
         words |= {"memory"} if facts.memory else set()
         words |= {"pids"} if facts.pids else set()
         words |= {"public-network"} if self._host.networks else set()
+        # A phase without the network of another: only root can take a link down inside.
+        words |= {"phase-network"} if self._host.networks and self._host.enters else set()
         return frozenset(words)
 
     @property
@@ -50,6 +57,13 @@ class DockerSandbox:
 
     async def open(self, spec: EnvironmentSpec) -> DockerEnvironment:
         """A fresh environment; raises `MiloError` where the engine or the host can't make one."""
+        try:
+            return await self._opened(spec)
+        except NotThere:
+            # Its image made room for another one's in the meantime.
+            return await self._opened(spec)
+
+    async def _opened(self, spec: EnvironmentSpec) -> DockerEnvironment:
         image = self._host.base
         if spec.setting.image is not None:
             image = await self._host.images.get(spec.setting.image)
@@ -65,10 +79,17 @@ class DockerSandbox:
         return environment
 
     async def reap(self, owner: str) -> int:
-        """Remove what a dead owner left: containers with their processes, networks, folders."""
-        count = await self._reap_containers(owner)
-        count += await self._networks.reap(owner)
-        return count + await asyncio.to_thread(reap_folders, self._host.root, owner)
+        """Remove what a dead owner left: containers with their processes, volumes, networks,
+        folders; and what processes that died left while they made an image."""
+        count = await self._reap_containers(owner) + await self._reap_containers(NO_RUN)
+        count += await self._reap_volumes(owner)
+        count += await self._networks.reap(owner) + await self._networks.reap(NO_RUN)
+        await self._host.images.tidy()
+        count += await asyncio.to_thread(reap_folders, self._host.root, owner)
+        for place in self._host.root.glob("milo-*"):
+            if is_left(place.name, owner):
+                await remove_as_root(self._host.engine, self._host.base.id, place, owner)
+        return count
 
     async def _reap_containers(self, owner: str) -> int:
         engine = self._host.engine
@@ -77,4 +98,16 @@ class DockerSandbox:
         for container in found:
             if is_abandoned(container.get("Labels") or {}):
                 count += await remove_container(engine, container["Id"])
+        return count
+
+    async def _reap_volumes(self, owner: str) -> int:
+        """Volumes go with their containers, unless the engine died in between."""
+        engine = self._host.engine
+        said = await engine.ask(engine.api.volumes, filters=run_filter(owner))
+        count = 0
+        for volume in said.get("Volumes") or ():
+            if is_abandoned(volume.get("Labels") or {}):
+                with suppress(EngineError):  # another reaper may be at it
+                    await engine.ask(engine.api.remove_volume, volume["Name"])
+                    count += 1
         return count

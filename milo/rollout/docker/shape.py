@@ -33,8 +33,9 @@ HOST_NAME = "task"
 class Shape:
     """One container to be made.
 
-    `binds` show host folders by their place inside, writable where the flag says so; `user` is
-    empty for the image's own. A `sealed` system is read-only and has a new /tmp at every start.
+    `binds` show host folders by their place inside, writable where the flag says so; `volumes` are
+    places that the image wants apart, each made anew; `user` is empty for the image's own. A
+    `sealed` system is read-only and has a new /tmp at every start.
     """
 
     image: str
@@ -45,6 +46,7 @@ class Shape:
     sealed: bool = True
     root_rights: bool = False
     network: str = "none"
+    volumes: tuple[str, ...] = ()
 
 
 def create_arguments(shape: Shape, facts: EngineFacts) -> dict[str, Any]:
@@ -54,6 +56,7 @@ def create_arguments(shape: Shape, facts: EngineFacts) -> dict[str, Any]:
             f"{source}:{place}:{'rw' if writable else 'ro'}"
             for place, (source, writable) in shape.binds.items()
         ],
+        "Mounts": [_volume(place, shape.labels) for place in shape.volumes],
         "NetworkMode": shape.network,
         "ReadonlyRootfs": shape.sealed,
         "CapDrop": ["ALL"],
@@ -79,6 +82,11 @@ def create_arguments(shape: Shape, facts: EngineFacts) -> dict[str, Any]:
         "healthcheck": {"test": ["NONE"]},
         "host_config": host,
     }
+
+
+def _volume(place: str, labels: Mapping[str, str]) -> dict[str, Any]:
+    """A volume without a name, which goes with its container; named by labels in case it can't."""
+    return {"Type": "volume", "Target": place, "VolumeOptions": {"Labels": dict(labels)}}
 
 
 def limits_of(limits: Limits, facts: EngineFacts) -> dict[str, Any]:

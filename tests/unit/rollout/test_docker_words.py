@@ -13,9 +13,9 @@ from milo.core.task import Limits
 from milo.rollout.capture import Capture
 from milo.rollout.docker.attached import Frames
 from milo.rollout.docker.engine import EngineFacts, connect, facts_of
-from milo.rollout.docker.images import split_reference
 from milo.rollout.docker.labels import is_abandoned, labels
 from milo.rollout.docker.leash import HEAD, script_of
+from milo.rollout.docker.pull import split_reference
 from milo.rollout.docker.shape import Shape, create_arguments
 from milo.rollout.folder import leads_out
 from milo.rollout.maker import maker_name

@@ -15,7 +15,6 @@ from milo.rollout.capture import Capture
 from milo.rollout.changes import FILE_CHARS, TOO_MUCH, changed_texts
 from milo.rollout.commands import absolute_argv, limited
 from milo.rollout.folder import Folder, leads_out
-from milo.rollout.forward import reachable_by_all
 from milo.rollout.local import choose
 from milo.rollout.scratch import (
     TreeShelf,
@@ -190,15 +189,6 @@ def test_a_hidden_folder_of_the_system_is_shown_empty() -> None:
     assert "--tmpfs" in arguments
     assert "/nowhere" not in arguments
     assert "milo:x:7:8:" in etc_tree(7, 8).text("passwd")
-
-
-def test_a_socket_in_a_private_folder_is_not_for_all(tmp_path: Path) -> None:
-    socket = tmp_path / "s"
-    socket.write_text("")
-    socket.chmod(0o666)
-    tmp_path.chmod(0o700)
-    assert not reachable_by_all(socket)
-    assert not reachable_by_all(tmp_path / "none")
 
 
 def test_an_unknown_kind_of_sandbox_is_refused(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from milo.core.ports import (
     Exit,
     SessionReport,
 )
-from milo.core.task import Network, Task
+from milo.core.task import Judging, Network, Reach, Setting, Task
 from milo.core.tree import FileTree
 from milo.rollout.runner import LocalAttemptRunner, check_needs
 from milo.testing.fake_sandbox import FakeEnvironment, FakeSandbox, Play
@@ -233,6 +233,40 @@ async def test_our_own_fault_is_recorded_and_never_raised(error: Exception) -> N
     assert result.outcome.status is Status.ENVIRONMENT_ERROR
     assert result.outcome.reward is None
     assert str(error) in result.outcome.detail
+
+
+async def test_an_attempt_counts_that_was_made_before_its_environment_could_not_be_removed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was paid for; what is left is the reaper's."""
+
+    async def close(environment: FakeEnvironment) -> None:
+        environment.closed += 1
+        raise MiloError("the engine is gone")
+
+    monkeypatch.setattr(FakeEnvironment, "close", close)
+    result = await attempted(FakeSandbox(play()))
+    assert (result.outcome.status, result.outcome.reward) == (Status.COMPLETED, 1.0)
+
+
+async def test_the_verifier_reaches_what_its_own_policy_says_as_its_own_user() -> None:
+    reach = Reach(network=Network.ALLOWLIST, hosts=("a.b",))
+    sandbox = FakeSandbox(play(), frozenset({"allowlisted-network", "users"}))
+    judging = Judging(reach=reach, user="root")
+    task = replace(sorting_task(), setting=Setting(user="bob"), judging=judging)
+    await attempted(sandbox, task=task)
+    (environment,) = sandbox.opened
+    agent, verifier = environment.commands
+    assert (agent.reach, agent.user) == (None, "bob")
+    assert (verifier.reach, verifier.user) == (reach, "root")
+    assert (environment.spec.reaches, environment.spec.users) == ((reach,), ("bob", "root"))
+
+
+def test_a_need_names_where_the_task_asks_for_it() -> None:
+    task = replace(sorting_task(), needs=frozenset({"heredocs: Dockerfile line 3"}))
+    check_needs(task, FakeSandbox(play(), frozenset({"heredocs"})))
+    with pytest.raises(TaskError, match="a sandbox with heredocs: Dockerfile line 3"):
+        check_needs(task, FakeSandbox(play()))
 
 
 async def test_cancelling_closes_session_and_environment() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from milo.core.errors import TaskError
 from milo.core.plan import SuitePlan
-from milo.core.task import Healthcheck, Network, Task
+from milo.core.task import Healthcheck, Network, Reach, Task
 from milo.core.tree import FileTree
 from milo.suites.dockerfile import derive
 from milo.suites.folder import load_folder
@@ -270,6 +270,53 @@ def test_an_allowlist_and_a_healthcheck_are_read(tmp_path: Path) -> None:
     assert task.setting.hosts == ("pypi.org", "*.debian.org", "10.0.0.0/8")
     assert task.setting.workdir == "/srv"
     assert task.setting.healthcheck == Healthcheck(command="test -f data.txt", retries=5)
+
+
+ALLOWED = "network_mode = 'allowlist'\nallowed_hosts = ['a.b']\n"
+LISTED = Reach(network=Network.ALLOWLIST, hosts=("a.b",))
+
+
+@pytest.mark.parametrize(
+    ("toml", "harness", "verifier"),
+    [
+        (f"[environment]\n{ALLOWED}", LISTED, LISTED),
+        (f"[environment]\n{ALLOWED}[agent]\nnetwork_mode = 'no-network'\n", Reach(), LISTED),
+        (f"[agent]\n{ALLOWED}", LISTED, Reach()),
+        (
+            f"[environment]\n{ALLOWED}[agent]\nnetwork_mode = 'allowlist'\n",
+            Reach(network=Network.ALLOWLIST),
+            LISTED,
+        ),
+        (f"[verifier]\nenvironment_mode = 'separate'\n{ALLOWED}", Reach(), LISTED),
+        (f"[agent]\n{ALLOWED}[verifier.environment]\n{ALLOWED}", LISTED, LISTED),
+    ],
+)
+def test_each_phase_has_its_own_network_policy(
+    tmp_path: Path, toml: str, harness: Reach, verifier: Reach
+) -> None:
+    """A phase that names no hosts of its own must not inherit another's."""
+    task = load_task(folder_of(tmp_path, toml))
+    assert (task.reach, task.verifier_reach) == (harness, verifier)
+    assert "phase-network" not in task.needs, "no phase here has the open network"
+
+
+def test_users_of_the_phases_are_read_by_name_and_number(tmp_path: Path) -> None:
+    task = load_task(folder_of(tmp_path, "[agent]\nuser = 1000\n[verifier]\nuser = 'root'\n"))
+    assert (task.setting.user, task.judging.user) == ("1000", "root")
+    assert task.needs == {"users"} and task.setting.image is not None
+
+
+def test_what_a_dockerfile_asks_of_its_builder_is_needed_with_its_file_and_line(
+    tmp_path: Path,
+) -> None:
+    text = DOCKERFILE + "RUN --mount=type=cache,target=/c make\nRUN cat <<EOF\nx\nEOF\n"
+    folder = folder_of(tmp_path, **{"environment/Dockerfile": text})
+    path = folder / "environment" / "Dockerfile"
+    assert load_task(folder).needs == {
+        "image-build",
+        f"buildkit: {path} line 4, RUN --mount=type=cache,target=/c",
+        f"heredocs: {path} line 5, RUN <<EOF",
+    }
 
 
 def test_variables_are_filled_from_their_defaults_and_never_from_this_machine(

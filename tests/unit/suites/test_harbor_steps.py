@@ -116,8 +116,8 @@ def test_a_broken_step_is_refused_by_key(
 @pytest.mark.parametrize(
     ("rows", "need"),
     [
-        ("[steps.agent]\nuser = 'bob'\n", "users"),
-        ("[steps.agent]\nnetwork_mode = 'public'\n", "phase-network"),
+        ("[steps.agent]\nuser = 'bob'\n", "step-users"),
+        ("[steps.agent]\nnetwork_mode = 'public'\n", "step-network"),
         ("[steps.verifier]\nenvironment_mode = 'separate'\n", "mixed-verifiers"),
     ],
 )
