@@ -141,6 +141,7 @@ def _add_checking(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     check.add_argument("path", metavar="PATH", help="a folder of tasks, or a built-in suite")
     kinds_of_sandbox = ("auto", "bubblewrap", "plain", "docker")
     check.add_argument("--sandbox", choices=kinds_of_sandbox, default="auto", help="where to run")
+    check.add_argument("--image", default="", help="containers: for tasks that name no image")
     modes = ("no-network", "public")
     saying = "for tasks that say nothing about the network"
     check.add_argument("--network", choices=modes, default=modes[0], help=saying)
@@ -281,7 +282,7 @@ def _doctor(_: argparse.Namespace) -> int:
 def _suite_check(args: argparse.Namespace) -> int:
     from milo.app.suite_tools import check_suite
 
-    return check_suite(args.path, sandbox=args.sandbox, network=args.network)
+    return check_suite(args.path, sandbox=args.sandbox, network=args.network, image=args.image)
 
 
 def _suite_list(_: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from milo.app.convert import nearest
@@ -13,11 +13,11 @@ from milo.app.numeric import equipped
 from milo.app.sandboxes import choose_sandbox
 from milo.core.errors import MiloError, TaskError
 from milo.core.plan import ClusterPlan
-from milo.core.ports import Command, Environment, EnvironmentSpec, Sandbox
+from milo.core.ports import Command, Environment, Sandbox
 from milo.core.task import Network, Task
 from milo.core.tree import FileTree
 from milo.rollout.runner import check_needs
-from milo.rollout.staging import prepare, until_healthy
+from milo.rollout.staging import prepare, start_of, until_healthy
 from milo.rollout.verifier import Judgement, combined, falls_short, judge
 from milo.suites import deskwork, quarantine
 from milo.suites.check import Quarantined, SuiteReport, check_tasks
@@ -26,6 +26,7 @@ from milo.suites.quarantine import Held
 from milo.suites.suite import BUILT_IN, built_in_tasks
 
 OK, FAILED = 0, 1
+OWNER = "suite-check"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,14 +48,19 @@ def list_suites() -> str:
     )
 
 
-def check_suite(path: str, *, sandbox: str = "auto", network: str = "no-network") -> int:
+def check_suite(
+    path: str, *, sandbox: str = "auto", network: str = "no-network", image: str = ""
+) -> int:
     """Check every task in a sandbox, print what was found, put bad tasks into quarantine.
 
-    `network` is for tasks that say nothing about it. 1 where a task is not to be trusted, or none
+    `network` is for tasks that say nothing about it, `image` (where it isn't the usual one) for
+    tasks without an image in containers. 1 where a task is not to be trusted, or none
     could be checked. Raises `TaskError` for a folder that is no suite.
     """
     scan = load_tasks(path, Network(network))
-    place = equipped(choose_sandbox(ClusterPlan(sandbox=sandbox)), scan.tasks.values())
+    usual = ClusterPlan(sandbox=sandbox)
+    cluster = replace(usual, image=image or usual.image)
+    place = equipped(choose_sandbox(cluster), scan.tasks.values())
     print(f"{len(scan.tasks)} tasks; {place.description}", flush=True)
     parallel = len(os.sched_getaffinity(0))
     found = asyncio.run(examine(scan, place, parallel, partial=path not in BUILT_IN))
@@ -97,6 +103,7 @@ async def examine(scan: Scan, sandbox: Sandbox, parallel: int, *, partial: bool)
         return judgement.reward
 
     able = [task for task in scan.tasks.values() if task.id not in refused]
+    await sandbox.reap(OWNER)  # what an earlier check left that was killed
     return Examined(
         broken=tuple(Quarantined(task=n, reason=str(e)) for n, e in scan.broken.items()),
         refused=tuple(Quarantined(task=name, reason=why) for name, why in refused.items()),
@@ -109,37 +116,28 @@ async def run_solution(sandbox: Sandbox, task: Task, solution: FileTree | None) 
 
     In a task with steps each step's own solution stands for `solution`.
     """
-    owner = f"suite-check-{os.getpid()}"
-    environment = await sandbox.open(
-        EnvironmentSpec(
-            workspace=task.workspace,
-            mounts={},
-            limits=task.limits,
-            owner=owner,
-            setting=task.setting,
-        )
-    )
+    environment = await sandbox.open(start_of(task, OWNER))
     try:
         if task.setting.healthcheck is not None:
             await until_healthy(environment, task, task.setting.healthcheck)
         if task.steps:
-            return await _in_steps(sandbox, environment, task, owner, solves=solution is not None)
+            return await _in_steps(sandbox, environment, task, solves=solution is not None)
         if solution is not None:
             await _solve(environment, task, solution, task.limits.agent_timeout_s)
-        return await judge(sandbox, environment, task, owner)
+        return await judge(sandbox, environment, task, OWNER)
     finally:
         await environment.close()
 
 
 async def _in_steps(
-    sandbox: Sandbox, environment: Environment, task: Task, owner: str, *, solves: bool
+    sandbox: Sandbox, environment: Environment, task: Task, *, solves: bool
 ) -> Judgement:
     judgements: list[Judgement] = []
     for step in task.steps:
         await prepare(environment, task, step)
         if solves:
             await _solve(environment, task, step.solution, step.agent_timeout_s)
-        judgements.append(await judge(sandbox, environment, task, owner, step))
+        judgements.append(await judge(sandbox, environment, task, OWNER, step))
         if judgements[-1].reward is None or falls_short(judgements[-1], step):
             break
     return combined(judgements, task.steps, task.step_reward, task.reward_range)
@@ -150,9 +148,8 @@ async def _solve(
 ) -> None:
     await environment.mount("/solution", solution)
     env = {**task.env, "DEBIAN_FRONTEND": "noninteractive", **task.judging.solution_env}
-    await environment.run(
-        Command(argv=("bash", "/solution/solve.sh"), timeout_s=timeout_s, env=env)
-    )
+    argv, user = ("bash", "/solution/solve.sh"), task.setting.user
+    await environment.run(Command(argv=argv, timeout_s=timeout_s, env=env, user=user))
     await environment.mount("/solution", FileTree())
 
 
