@@ -21,6 +21,10 @@ from milo.search.preserving import decide, next_probe
 from milo.search.progress import Standing
 from milo.search.record import IslandRecord
 
+BARREN = 20
+"""Invalid children in a row after which an island is closed: they cost no attempt, so a budget of
+attempts alone would never end it."""
+
 
 def following(record: IslandRecord) -> Event | None:
     """The one event that the record, as it stands, calls for; None where the island must ask."""
@@ -51,10 +55,15 @@ def closing(record: IslandRecord, reason: str) -> IslandClosed:
 
 
 def _after_last_round(record: IslandRecord) -> IslandClosed | None:
+    """The reason to start no further round, if there is one."""
     rounds = record.setup.rounds
-    if rounds is None or record.state.round < rounds:
-        return None
-    return closing(record, f"round {record.state.round} of {rounds} is done")
+    if rounds is not None and record.state.round >= rounds:
+        return closing(record, f"round {record.state.round} of {rounds} is done")
+    own = record.lineage.of_island(record.state.island)
+    last = [node.verdict for node in own if node.parents][-BARREN:]
+    if len(last) == BARREN and set(last) == {Verdict.INVALID}:
+        return closing(record, f"none of its last {BARREN} children was valid")
+    return None
 
 
 def _framing(record: IslandRecord) -> Event | None:

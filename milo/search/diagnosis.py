@@ -19,13 +19,19 @@ MIN_DISTINCT = 2
 CROWDED_SHARE = 1 / 3
 NEAR = 0.1
 """Accuracies this close are one ceiling."""
+SURE = 0.75
+"""From this pass rate on a task is surely solved; from 1 - SURE down it is surely failed."""
+CHANCE_GAP = 0.05
+"""A donor that solves no more of the search tasks than this share beyond the island's own may owe
+it to chance."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Finding:
     """One diagnosis that holds, with its figures in words, and what a move would need.
 
-    `donor` and `root` name the island to graft from and the subtree to speciate.
+    `donor` and `root` name the island to graft from and the subtree to speciate. One that is not
+    `clear` holds wherever an island stands still, and gives way to those that say why.
     """
 
     diagnosis: Diagnosis
@@ -33,31 +39,32 @@ class Finding:
     donor: str = ""
     root: str = ""
     tasks: tuple[str, ...] = ()
+    clear: bool = True
 
 
 def diagnose(view: PopulationView, island: str) -> tuple[Finding, ...]:
-    """Every finding that holds for the island, the most specific first; may be empty."""
+    """Every finding that holds for the island, the most telling first; may be empty."""
     state = view.topology[island]
     if not state.members:
         return ()
-    checks = (exhausted_lineage, dry_mutator, crowded_out_niche, plateau)
-    found = [check(view, state) for check in checks]
-    return tuple(finding for finding in found if finding is not None)
+    checks = (dry_mutator, exhausted_lineage, plateau, crowded_out_niche)
+    found = [finding for check in checks if (finding := check(view, state)) is not None]
+    return tuple(sorted(found, key=lambda finding: not finding.clear))
 
 
 def exhausted_lineage(view: PopulationView, state: IslandState) -> Finding | None:
-    """No child admitted lately, while another island solves tasks that this one fails."""
+    """No child admitted lately, while another island's best solves tasks that this one fails."""
     recent = recent_children(view, state)
     if len(recent) < view.patience or any(n.verdict is Verdict.ADMITTED for n in recent):
         return None
-    mine = solved_by(view, state)
+    failed = _surely_failed(view, state)
     gaps = {
-        other.island: tuple(t for t in state.search if t in solved_by(view, other) - mine)
+        other.island: tuple(t for t in state.search if t in failed & _best_solves(view, other))
         for other in view.topology.islands.values()
         if other.island != state.island and other.members
     }
     donor = max(gaps, key=lambda name: len(gaps[name]), default="")
-    if not donor or not gaps[donor]:
+    if not donor or len(gaps[donor]) <= CHANCE_GAP * len(state.search):
         return None
     words = (
         f"none of the last {len(recent)} children of {state.island} was admitted, while {donor} "
@@ -81,7 +88,8 @@ def dry_mutator(view: PopulationView, state: IslandState) -> Finding | None:
         f"brought nothing: {invalid} invalid, {len(recent) - invalid} not admitted, {inert} of "
         f"these inert or of at most {SMALL_PATCH} changed lines, {repeated} repeating an edit"
     )
-    return Finding(diagnosis=Diagnosis.DRY_MUTATOR, words=words)
+    telling = max(inert + invalid, repeated)
+    return Finding(diagnosis=Diagnosis.DRY_MUTATOR, words=words, clear=2 * telling > len(recent))
 
 
 def crowded_out_niche(view: PopulationView, state: IslandState) -> Finding | None:
@@ -126,7 +134,8 @@ def plateau(view: PopulationView, state: IslandState) -> Finding | None:
         f"{max(accuracies):.3f} on the search set and none improved in its last round; "
         f"{len(tasks)} tasks are solved by few harnesses and failed by most"
     )
-    return Finding(diagnosis=Diagnosis.PLATEAU, words=words, tasks=tasks)
+    several = len(accuracies) > 1  # one island is always as good as all
+    return Finding(diagnosis=Diagnosis.PLATEAU, words=words, tasks=tasks, clear=several)
 
 
 def recent_children(
@@ -143,10 +152,20 @@ def recent_children(
     return tuple(n for n in children if n.round >= since)[-max(1, view.patience) :]
 
 
-def solved_by(view: PopulationView, state: IslandState) -> frozenset[str]:
-    """Measured search-split tasks that some member of the island solves."""
-    solved = [_solved(view.lineage[m], view.search_split) for m in state.members]
-    return frozenset[str]().union(*solved)
+def _best_solves(view: PopulationView, state: IslandState) -> frozenset[str]:
+    """What the harness that would be grafted surely solves."""
+    scores = view.lineage[best_member(state, view.lineage)].evaluation("search")
+    return frozenset(task for task, score in scores.items() if score.reward >= SURE)
+
+
+def _surely_failed(view: PopulationView, state: IslandState) -> frozenset[str]:
+    """Search tasks that some member has measured and that no member solves more than seldom."""
+    members = [view.lineage[member].evaluation("search") for member in state.members]
+    rates: dict[str, float] = {}
+    for scores in members:
+        for task, score in scores.items():
+            rates[task] = max(score.reward, rates.get(task, 0.0))
+    return frozenset(task for task, best in rates.items() if best <= 1 - SURE)
 
 
 def _solved(node: Node, tasks: Sequence[str]) -> frozenset[str]:

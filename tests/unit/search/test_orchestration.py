@@ -21,6 +21,7 @@ from milo.search.rules import RulesOrchestrator, best_other_mutator
 
 LOW = (0.0,) * 6
 LEFT = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
+WORSE = (1.0, 1.0, 0.0, 0.0, 0.0, 0.0)
 RIGHT = (0.0, 0.0, 0.0, 1.0, 1.0, 1.0)
 HARD = (0.67, 0.67, 0.67, 0.67, 0.0, 0.0)
 
@@ -47,8 +48,8 @@ def test_an_island_without_members_has_no_diagnosis():
     assert diagnose(scene.view(), "i1") == ()
 
 
-def test_fruitless_children_while_another_island_solves_more_is_exhausted_and_dry():
-    scene = Scene().island("i1", LEFT).island("i2", RIGHT, mutator="b").failures("i1", LEFT)
+def test_real_edits_that_bring_nothing_while_another_island_solves_more_are_exhausted_and_dry():
+    scene = Scene().island("i1", LEFT).island("i2", RIGHT, mutator="b").failures("i1", WORSE)
     found = diagnose(scene.view(), "i1")
     assert [f.diagnosis for f in found[:2]] == [
         Diagnosis.EXHAUSTED_LINEAGE,
@@ -57,7 +58,33 @@ def test_fruitless_children_while_another_island_solves_more_is_exhausted_and_dr
     assert found[0].donor == "i2"
     assert found[0].tasks == TASKS[3:]
     assert "solves 3 of 6 search tasks" in found[0].words
-    assert "2 of these inert" in found[1].words
+    assert "0 of these inert" in found[1].words
+
+
+def test_edits_that_change_nothing_tell_of_the_mutator_before_the_lineage():
+    scene = Scene().island("i1", LEFT).island("i2", RIGHT, mutator="b").failures("i1", LEFT)
+    found = diagnose(scene.view(), "i1")
+    assert [f.diagnosis for f in found[:2]] == [
+        Diagnosis.DRY_MUTATOR,
+        Diagnosis.EXHAUSTED_LINEAGE,
+    ]
+    assert "2 of these inert" in found[0].words
+
+
+def test_what_another_island_may_solve_by_chance_is_no_gap():
+    barely = (0.5, 0.5, 0.5, 0.5, 0.5, 0.5)
+    scene = Scene().island("i1", LOW).island("i2", barely, mutator="b").failures("i1", LOW)
+    assert Diagnosis.EXHAUSTED_LINEAGE not in names(scene.view(), "i1")
+    seldom = (0.33, 0.33, 0.33, 0.33, 0.33, 0.33)
+    scene = Scene().island("i1", seldom).island("i2", RIGHT, mutator="b").failures("i1", seldom)
+    assert Diagnosis.EXHAUSTED_LINEAGE not in names(scene.view(), "i1")
+
+
+def test_one_island_alone_is_on_a_plateau_only_where_nothing_else_is_wrong():
+    alone = names(niche_scene().view(), "i1")
+    assert alone[-2:] == [Diagnosis.CROWDED_OUT_NICHE, Diagnosis.PLATEAU]
+    two = names(niche_scene().island("i2", LEFT, stall=1).view(), "i1")
+    assert two[-2:] == [Diagnosis.PLATEAU, Diagnosis.CROWDED_OUT_NICHE]
 
 
 def test_an_admission_among_the_last_children_rules_out_a_dry_mutator():
@@ -321,7 +348,7 @@ def test_island_numbers_count_speciations_on_record():
 
 async def test_rules_graft_and_reassign_an_exhausted_island():
     scene = Scene().island("i1", LEFT, stall=2).island("i2", RIGHT)
-    scene.failures("i1", LEFT).stalled("i1", 2, 2)
+    scene.failures("i1", WORSE).stalled("i1", 2, 2)
     answer = await RulesOrchestrator().consult(scene.view(), "i1")
     assert answer.moves == (
         Graft(island="i1", donor="i2", donor_candidate="i2.0"),
@@ -365,8 +392,8 @@ async def test_rules_find_nothing_wrong_and_say_so():
 
 async def test_rules_report_a_refused_move_in_words():
     scene = Scene().island("i1", LEFT, stall=2).island("i2", RIGHT)
-    scene.candidate("i1.1", ("i1.0", "i2.0"), LEFT, Verdict.REJECTED)
-    scene.failures("i1", LEFT)
+    scene.candidate("i1.1", ("i1.0", "i2.0"), WORSE, Verdict.REJECTED)
+    scene.failures("i1", WORSE)
     scene.pool = ("a",)
     answer = await RulesOrchestrator().consult(scene.view(), "i1")
     assert answer.diagnosis is Diagnosis.EXHAUSTED_LINEAGE
