@@ -7,7 +7,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from milo.app.arena import arena_seeds
 from milo.app.checks import LOCAL_MODELS, NO_MODEL
 from milo.app.compose import AppParts, SystemClock, weights_cache
 from milo.app.config import amend
+from milo.app.following import Following
 from milo.app.inspect import locate, report_of
 from milo.app.pricing import keep, kept, price_book
 from milo.app.resuming import changes_of, on_record
@@ -45,7 +46,6 @@ from milo.views.download import progress_bar
 from milo.views.live import choose_view
 from milo.views.progress_file import NotedView
 from milo.views.rendering import print_report
-from milo.views.trackers import Follower, choose_tracker
 from milo.views.view import Progress, View, Work
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
@@ -156,12 +156,12 @@ def drive(parts: AppParts, seeds: Sequence[Seed], words: str, overrides: Sequenc
     with RunReader(parts.path) as reader:
         past = tuple(reader.records())
     view.start(f"MILO {parts.path.name}", past)
+    view.progress(Progress(budget=plan.budget))
     view.message(words)
-    tracker = choose_tracker(plan.tracking, parts.path.name, parts.path, encode_plan(plan))
-    if tracker.fault:
-        view.message(f"tracking is off: {tracker.fault}")
-    follower = Follower(tracker)
-    show = Showing(view, follower, plan.budget, past)
+    following = Following(plan, parts.path, parts.prices, past)
+    if following.fault:
+        view.message(f"tracking is off: {following.fault}")
+    show = Showing(view, following, plan.budget, past)
     stage = RayStage(parts, [seed.harness for seed in seeds])
     watcher = Watcher(on_records=show.records, on_load=show.load)
     driver = Driver(parts, stage, seeds, watcher, overrides)
@@ -170,7 +170,7 @@ def drive(parts: AppParts, seeds: Sequence[Seed], words: str, overrides: Sequenc
     finally:
         view.stop()
     notes = tuple(info.description for info in stage.hosts)
-    return _conclude(plan, parts.path, ending, notes, tracker.finish)
+    return _conclude(plan, parts.path, ending, notes, following)
 
 
 def _conclude(
@@ -178,17 +178,24 @@ def _conclude(
     path: Path,
     ending: Ending,
     notes: Sequence[str],
-    finish: Callable[[Mapping[str, object]], None],
+    following: Following,
 ) -> int:
     if ending.interrupted:
-        finish({"reason": ending.reason})
+        _close(following, {"reason": ending.reason})
         what = f"go on with: milo resume {path}" if _has_started(path) else "nothing was spent"
         print(f"stopped: {ending.reason}; {what}")
         return INTERRUPTED
     report = report_of(path, notes)
-    finish({"reason": ending.reason, "searched": ending.searched})
+    _close(following, {"reason": ending.reason, "searched": ending.searched})
     print_report(report, Console())
     return OK if ending.searched or plan.budget.rounds == 0 else FAILED
+
+
+def _close(following: Following, summary: Mapping[str, object]) -> None:
+    """A tracker that fails costs the user its curves, never the report."""
+    fault = following.close(summary)
+    if fault:
+        print(f"tracking: {fault}")
 
 
 async def _run(driver: Driver, view: View, path: Path) -> Ending:
@@ -221,10 +228,10 @@ class Showing:
     """Feeds the view and the tracker from what the driver tells."""
 
     def __init__(
-        self, view: View, follower: Follower, budget: Budget, past: Sequence[Record]
+        self, view: View, following: Following, budget: Budget, past: Sequence[Record]
     ) -> None:
         self._view = view
-        self._follower = follower
+        self._following = following
         self._budget = budget
         self._clock = WallClock()
         for record in past:
@@ -236,24 +243,26 @@ class Showing:
         fresh = [record for record in records if record.seq > self._known]
         for record in fresh:
             self._clock.apply(record)
-        self._follower.update(records)
+        self._following.records(records)
         if fresh:
             self._view.update(fresh)
 
     def load(self, load: Load, spend: Mapping[str, Spend]) -> None:
         """What is going on, about twice a second."""
-        zero = self._clock.zero
+        zero, total = self._clock.zero, sum(spend.values(), Spend())
+        self._following.spent(total)
         work = {doing.island: _work(doing) for doing in load.doing}
         self._view.progress(
             Progress(
                 budget=self._budget,
-                spent=sum(spend.values(), Spend()),
+                spent=total,
                 seconds=0.0 if zero is None else time.time() - zero,
                 slots_busy=load.busy,
                 slots_total=load.slots,
                 queued=load.queued,
                 islands={name: w for name, w in work.items() if name != "run"},
                 whole=work.get("run"),
+                is_priced=self._following.is_priced,
             )
         )
 

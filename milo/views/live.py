@@ -23,7 +23,7 @@ from milo.views.picture import (
     draw_work,
 )
 from milo.views.plain import PlainView
-from milo.views.view import Progress, View
+from milo.views.view import Pace, Progress, View
 
 
 def choose_view(stream: TextIO, patience: int) -> View:
@@ -46,6 +46,8 @@ class LiveView:
         self._verdicts: dict[str, CandidateJudged] = {}
         self._newest: dict[str, CandidateProposed] = {}
         self._snapshot = Progress(budget=Budget())
+        self._pace = Pace()
+        self._left: dict[str, float | None] = {}
         self._title = ""
         self._live = Live(console=console, auto_refresh=False)
 
@@ -68,6 +70,10 @@ class LiveView:
     def progress(self, snapshot: Progress) -> None:
         """Show what is going on now."""
         self._snapshot = snapshot
+        self._left = {
+            island: self._pace.left(island, work, snapshot.seconds)
+            for island, work in snapshot.islands.items()
+        }
         self._redraw()
 
     def message(self, words: str) -> None:
@@ -102,6 +108,7 @@ class LiveView:
                 work=self._snapshot.islands.get(island),
                 newest=self._newest.get(island),
                 verdict=self._verdicts.get(island),
+                left=self._left.get(island),
             )
             for island, state in self._population.topology.islands.items()
         )

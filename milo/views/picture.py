@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from rich import box
-from rich.table import Table
+from rich.cells import cell_len
 from rich.text import Text
 
 from milo.core.events import CandidateJudged, CandidateProposed, Consulted, Verdict
@@ -25,12 +25,14 @@ VERDICT_STYLES = {
 
 
 class IslandRow(NamedTuple):
-    """What one row is drawn from; None where nothing is known yet."""
+    """What one row is drawn from; None where nothing is known yet. `left` are the seconds that
+    its work should still take."""
 
     state: IslandState
     work: Work | None
     newest: CandidateProposed | None
     verdict: CandidateJudged | None
+    left: float | None = None
 
 
 def draw_header(title: str, progress: Progress, rounds: float) -> Text:
@@ -39,7 +41,8 @@ def draw_header(title: str, progress: Progress, rounds: float) -> Text:
     about = f"about {text.rough(left.seconds)} left ({left.limit})" if left else "time left unknown"
     header = Text(text.one_line(title), style="bold", overflow="fold")
     header.append(f"  {text.clock(progress.seconds)} elapsed, {about}", style="not bold")
-    slots = f"  slots {progress.slots_busy}/{progress.slots_total} busy"
+    known = progress.slots_total > 0
+    slots = f"  slots {progress.slots_busy}/{progress.slots_total} busy" if known else "  starting"
     header.append(slots, style="not bold cyan")
     if progress.queued:
         header.append(f", {progress.queued} queued", style="not bold dim")
@@ -63,14 +66,22 @@ def _figures(progress: Progress, rounds: float) -> dict[str, str]:
         "attempts": _of(str(spent.attempts), budget.attempts),
         "tokens": _of(text.count(spent.tokens), budget.tokens and text.count(budget.tokens)),
     }
-    if budget.dollars is not None or spent.dollars:
+    if budget.dollars is not None or spent.dollars or not progress.is_priced:
         limit = text.dollars(budget.dollars) if budget.dollars is not None else None
-        figures["dollars"] = _of(text.dollars(spent.dollars), limit)
+        figures["dollars"] = _of(_dollars(progress), limit)
     if budget.hours is not None:
         figures["time"] = _of(text.clock(progress.seconds), text.clock(budget.hours * 3600))
     if budget.rounds is not None:
         figures["rounds"] = _of(f"{rounds:.1f}", budget.rounds)
     return figures
+
+
+def _dollars(progress: Progress) -> str:
+    """What was spent; where a price is unknown, that, and what is known beside."""
+    if progress.is_priced:
+        return text.dollars(progress.spent.dollars)
+    known = progress.spent.dollars
+    return f"unknown (at least {text.dollars(known)})" if known else "unknown"
 
 
 def _of(amount: str, limit: object) -> str:
@@ -90,32 +101,62 @@ class _Column(NamedTuple):
     least: int = 0
 
 
-_GAP = 2  # one blank of padding, one of the box
+_GAP = 2
 _COLUMNS = (
     _Column("island", "left", 0),
-    _Column("round", "right", 4),
-    _Column("mutator", "left", 6),
+    _Column("round", "right", 5),
+    _Column("mutator", "left", 7),
     _Column("now", "left", 1, least=16),
     _Column("attempts", "left", 2),
+    _Column("left", "right", 4),
     _Column("val %", "right", 1),
     _Column("stall", "right", 3),
-    _Column("last verdict", "left", 5, least=18),
+    _Column("last verdict", "left", 6, least=18),
 )
+_UNTITLED = ("mutator", "last verdict")
+"""Columns whose cells need no name in front of them on a line of their own."""
 
 
-def draw_islands(rows: tuple[IslandRow, ...], patience: int, width: int) -> Table:
-    """One row per island; a narrow terminal loses columns by their rank, never a row."""
+def draw_islands(rows: tuple[IslandRow, ...], patience: int, width: int) -> Text:
+    """A line per island; what a narrow terminal has no column for is told on a second one."""
     cells = [_cells(row, patience, width) for row in rows]
-    widths = _widths([[len(row[i]) for row in cells] for i in range(len(_COLUMNS))], width)
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    for place, size in widths.items():
-        column = _COLUMNS[place]
-        table.add_column(
-            column.name, justify=column.justify, width=size, no_wrap=True, overflow="ellipsis"
-        )
+    lengths = [[cell_len(row[i].plain) for row in cells] for i in range(len(_COLUMNS))]
+    widths = _widths(lengths, width)
+    head = [Text(column.name, style="bold") for column in _COLUMNS]
+    lines = [_line(head, widths), Text("─" * width, style="dim")]
     for row in cells:
-        table.add_row(*(row[place] for place in widths))
-    return table
+        lines.append(_line(row, widths))
+        lines += _more(row, widths, width)
+    return Text("\n", no_wrap=True, overflow="crop").join(lines)
+
+
+def _line(cells: Sequence[Text], widths: Mapping[int, int]) -> Text:
+    shown = []
+    for place, size in widths.items():
+        cell = cells[place].copy()
+        cell.truncate(size, overflow="ellipsis")
+        cell.align(_COLUMNS[place].justify, size)
+        shown.append(cell)
+    return Text(" " * _GAP).join(shown)
+
+
+def _more(cells: Sequence[Text], widths: Mapping[int, int], width: int) -> list[Text]:
+    """What has no column, in words on as many lines as that takes."""
+    lines: list[Text] = []
+    for place, column in enumerate(_COLUMNS):
+        if place in widths or cells[place].plain in ("", text.DASH):
+            continue
+        part = cells[place].copy()
+        if column.name not in _UNTITLED:
+            part = Text(f"{column.name} ") + part
+        part.truncate(max(1, width - 2), overflow="ellipsis")
+        if lines and cell_len(lines[-1].plain) + 2 + cell_len(part.plain) <= width:
+            lines[-1] = lines[-1] + Text(", ") + part
+        else:
+            lines.append(Text("  ") + part)
+    for line in lines:
+        line.stylize("dim")
+    return lines
 
 
 def _widths(lengths: list[list[int]], width: int) -> dict[int, int]:
@@ -123,9 +164,9 @@ def _widths(lengths: list[list[int]], width: int) -> dict[int, int]:
     natural = [max(len(c.name), *of) for c, of in zip(_COLUMNS, lengths, strict=True)]
     least = [min(n, c.least or n) for c, n in zip(_COLUMNS, natural, strict=True)]
     places = list(range(len(_COLUMNS)))
-    while len(places) > 1 and sum(least[p] + _GAP for p in places) > width:
+    while len(places) > 1 and sum(least[p] + _GAP for p in places) > width + _GAP:
         places.remove(max(places, key=lambda place: _COLUMNS[place].rank))
-    room = width - sum(least[p] + _GAP for p in places)
+    room = width + _GAP - sum(least[p] + _GAP for p in places)
     widths = {}
     for place in places:
         widths[place] = min(natural[place], least[place] + max(0, room))
@@ -154,6 +195,7 @@ def _cells(row: IslandRow, patience: int, width: int) -> tuple[Text, ...]:
         Text(text.shorten(state.mutator, 14)),
         Text(_now(row)),
         Text(_attempts(None if state.closed else row.work, cells), style="cyan"),
+        Text(text.DASH if row.left is None or state.closed else text.rough(row.left)),
         Text(text.percent(state.best_validation if state.round >= 0 else None)),
         Text(f"{state.stall}/{patience}", style="red" if stalled else ""),
         _verdict(row.verdict, width),

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from milo.core.errors import ConfigError
+from milo.views.findings import COLUMNS, Findings
+from milo.views.rendering import markdown_table
+from milo.views.sections import Column, TableOf
+from milo.views.text import one_line
 
 FOLDER = "tensorboard"
+MOST_ROWS = 500
+"""Candidates of the table: TensorBoard lays out each text whole."""
 
 
 class TensorboardTracker:
@@ -50,6 +57,26 @@ class TensorboardTracker:
             self.fault = f"TensorBoard stopped following the run: {error}"
         else:
             self._last = step
+
+    def publish(self, findings: Callable[[], Findings]) -> None:
+        """The newest candidates and the best harness's lineage, as text."""
+        if self.fault:
+            return
+        found = findings()
+        columns = tuple(Column(name) for name in COLUMNS)
+        rows = tuple(
+            tuple("" if cell is None else one_line(str(cell)) for cell in row)
+            for row in found.rows[-MOST_ROWS:]
+        )
+        texts = {"candidates": "\n".join(markdown_table(TableOf(columns=columns, rows=rows)))}
+        if found.lineage:
+            lineage = json.dumps(found.lineage, indent=1, sort_keys=True)
+            texts["best harness"] = f"```json\n{lineage}\n```"
+        try:
+            for name, words in texts.items():
+                self._writer.add_text(name, words, global_step=max(0, self._last))
+        except OSError as error:
+            self.fault = f"TensorBoard did not take the candidates: {error}"
 
     def finish(self, summary: Mapping[str, object]) -> None:
         """Write the summary as text and close."""

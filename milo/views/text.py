@@ -60,7 +60,9 @@ def seconds(value: float | None) -> str:
 
 
 def clock(value: float) -> str:
-    """Elapsed seconds as ``m:ss`` or ``h:mm:ss``."""
+    """Elapsed seconds as ``m:ss`` or ``h:mm:ss``; a dash where they are no number."""
+    if not math.isfinite(value):
+        return DASH
     minutes, rest = divmod(max(0, int(value)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
@@ -68,6 +70,8 @@ def clock(value: float) -> str:
 
 def rough(value: float) -> str:
     """An estimated length of time, no finer than it is known."""
+    if not math.isfinite(value):
+        return DASH
     if value < 60:
         return "1 min" if value > 30 else "half a minute"
     minutes = round(value / 60)
@@ -76,7 +80,7 @@ def rough(value: float) -> str:
 
 def dollars(value: float | None) -> str:
     """A price; an unknown price is said, never shown as zero."""
-    if value is None:
+    if value is None or not math.isfinite(value):
         return "unknown"
     return f"${value:.2f}" if value >= 0.01 or value == 0 else f"${value:.4f}"
 

@@ -13,10 +13,15 @@ from typing import Any, Protocol
 from milo.core.errors import ConfigError
 from milo.core.events import Record
 from milo.core.plan import TrackingPlan
+from milo.core.tree import FileTree
+from milo.views.cost_note import CostNote
+from milo.views.findings import COLUMNS, Findings
 from milo.views.points import PointFold
 from milo.views.tensorboard import TensorboardTracker
 from milo.views.text import json_ready
 
+BEST = "best-harness"
+"""The folder of the best harness, beside wandb's own."""
 MODES = ("auto", "offline", "online", "off")
 _SECRET_KEY = re.compile(
     r"(^|_)(key|apikey|secret|password|passwd|credentials?|authorization|auth|token)$", re.I
@@ -44,6 +49,10 @@ class ResumableTracker(Protocol):
         """One point."""
         ...
 
+    def publish(self, findings: Callable[[], Findings]) -> None:
+        """Show the candidates and keep the best harness; whoever shows nothing asks for nothing."""
+        ...
+
     def finish(self, summary: Mapping[str, object]) -> None:
         """Close, with the final figures."""
         ...
@@ -62,6 +71,9 @@ class NullTracker:
 
     def log(self, step: int, values: Mapping[str, float]) -> None:
         """Drop the point."""
+
+    def publish(self, findings: Callable[[], Findings]) -> None:
+        """Ask for nothing."""
 
     def finish(self, summary: Mapping[str, object]) -> None:
         """Drop the summary."""
@@ -86,6 +98,7 @@ class WandbTracker:
 
         self.fault = ""
         self.run_id = run_id(name)
+        self._name = name
         self._faults = (wandb.Error, OSError)
         offline = plan.wandb != "online"
         directory.mkdir(parents=True, exist_ok=True)
@@ -96,6 +109,7 @@ class WandbTracker:
                 project=plan.project,
                 group=plan.group or name,
                 name=name,
+                job_type=_method(config),
                 id=self.run_id,
                 resume=None if offline else "allow",
                 dir=str(directory),
@@ -103,11 +117,13 @@ class WandbTracker:
                 reinit="create_new",
                 settings=_settings(offline),
             )
+            _chart_over_attempts(self._run)
         except self._faults as error:
             raise ConfigError(
                 f"tracking.wandb={plan.wandb}", "a wandb that opens a run", str(error)
             ) from error
         self._last = self._run.step - 1 if self._run.resumed else -1
+        self._place = directory / "wandb" / BEST
 
     @property
     def last_step(self) -> int:
@@ -124,6 +140,37 @@ class WandbTracker:
             self.fault = f"wandb stopped following the run: {error}"
         else:
             self._last = step
+
+    def publish(self, findings: Callable[[], Findings]) -> None:
+        """The candidates as a table of the summary, which needs no step; the best harness as an
+        artifact with its lineage as metadata."""
+        import wandb
+
+        if self.fault:
+            return
+        found = findings()
+        try:
+            table = wandb.Table(columns=list(COLUMNS), data=[list(row) for row in found.rows])
+            self._run.summary["candidates"] = table
+            if found.tree is not None:
+                self._run.log_artifact(self._artifact(found, found.tree), aliases=["best"])
+        except (*self._faults, ValueError) as error:
+            self.fault = f"wandb did not take the candidates: {error}"
+
+    def _artifact(self, found: Findings, tree: FileTree) -> Any:
+        import wandb
+
+        shutil.rmtree(self._place, ignore_errors=True)
+        tree.write_to(self._place)
+        artifact = wandb.Artifact(
+            f"harness-{self.run_id}",
+            type="harness",
+            description=f"{found.best} of {self._name}",
+            metadata=dict(found.lineage or {}),
+        )
+        # In place: wandb's own copies would lie outside of the run directory.
+        artifact.add_dir(str(self._place), policy="immutable", skip_cache=True)
+        return artifact
 
     def finish(self, summary: Mapping[str, object]) -> None:
         """Write the summary and close. wandb's own process may write the tail a moment later; it
@@ -159,6 +206,18 @@ class EveryTracker:
             if step > tracker.last_step:
                 tracker.log(step, values)
 
+    def publish(self, findings: Callable[[], Findings]) -> None:
+        """The findings, made once, for each of them that shows any."""
+        made: list[Findings] = []
+
+        def once() -> Findings:
+            if not made:
+                made.append(findings())
+            return made[0]
+
+        for tracker in self._trackers:
+            tracker.publish(once)
+
     def finish(self, summary: Mapping[str, object]) -> None:
         """Close them all."""
         for tracker in self._trackers:
@@ -166,18 +225,39 @@ class EveryTracker:
 
 
 class Follower:
-    """Feeds a tracker from records. Give it the whole journal: it skips what is already logged."""
+    """Feeds a tracker from records. Give it the whole journal: it skips what is already logged.
 
-    def __init__(self, tracker: ResumableTracker) -> None:
+    `costs` are noted beside the records; None where a price is unknown, which is no cost of zero.
+    Records up to `known` were there before: what they cost is told by the note or by nobody.
+    """
+
+    def __init__(
+        self, tracker: ResumableTracker, costs: CostNote | None = None, known: int = -1
+    ) -> None:
         self._tracker = tracker
+        self._costs = costs
+        self._known = known
+        self._dollars = (costs.at(costs.last) if costs is not None else None) or 0.0
         self._fold = PointFold()
+
+    def spent(self, dollars: float) -> None:
+        """What the ledger says now, in all."""
+        self._dollars = dollars
 
     def update(self, records: Sequence[Record]) -> None:
         """Records in journal order, on a resume from the first on."""
         for record in records:
             point = self._fold.apply(record)
             if point is not None and point.step > self._tracker.last_step:
-                self._tracker.log(point.step, point.values)
+                self._tracker.log(point.step, {**point.values, **self._cost(point.step)})
+
+    def _cost(self, step: int) -> dict[str, float]:
+        if self._costs is None:
+            return {}
+        if step > max(self._costs.last, self._known):
+            self._costs.note(step, self._dollars)
+        dollars = self._costs.at(step)
+        return {} if dollars is None else {"spent/dollars": dollars}
 
 
 def choose_tracker(
@@ -246,6 +326,19 @@ def _public(value: object) -> object:
     if isinstance(value, str) and "://" in value:
         return _URL_SECRETS.sub("", value)
     return json_ready(value)
+
+
+def _chart_over_attempts(run: Any) -> None:
+    """Runs of a group differ in their records' numbers, not in what an attempt is."""
+    run.define_metric("spent/attempts")
+    for metrics in ("population/*", "island/*", "orchestrator/*", "run/*"):
+        run.define_metric(metrics, step_metric="spent/attempts")
+
+
+def _method(config: Mapping[str, object]) -> str:
+    """The strategy's name, by which the runs of a group are told apart."""
+    strategy = config.get("strategy")
+    return str(strategy.get("name", "")) if isinstance(strategy, Mapping) else ""
 
 
 def _drop_offline(directory: Path, run: str) -> None:

@@ -45,6 +45,7 @@ class Progress:
 
     `islands` is the work of each island by its id; `whole` the work of the run itself (the test
     of the winner), if any. `seconds` counts the time that the run was active, as the budget does.
+    `is_priced` is False where the price of a model is unknown, so that dollars are not complete.
     """
 
     budget: Budget
@@ -55,6 +56,7 @@ class Progress:
     queued: int = 0
     islands: Mapping[str, Work] = field(default_factory=dict)
     whole: Work | None = None
+    is_priced: bool = True
 
 
 class View(Protocol):
@@ -79,6 +81,28 @@ class View(Protocol):
     def stop(self) -> None:
         """Give the terminal back; safe to call twice."""
         ...
+
+
+class Pace:
+    """Estimates when each island's piece of work ends, from how fast it went so far. One owner."""
+
+    def __init__(self) -> None:
+        self._begun: dict[str, tuple[tuple[str, str, int], float, int]] = {}
+
+    def left(self, island: str, work: Work, seconds: float) -> float | None:
+        """Seconds left of a piece of work at a moment of the run; None before any is known.
+
+        Attempts that were on record before the work was first seen say nothing about its pace.
+        """
+        piece = (work.doing, work.candidate, work.wanted)
+        known = self._begun.get(island)
+        if known is None or known[0] != piece or work.done < known[2]:
+            self._begun[island] = (piece, seconds, work.done)
+            return None
+        made, took = work.done - known[2], seconds - known[1]
+        if made <= 0 or not took > 0:
+            return None
+        return max(0, work.wanted - work.done) * took / made
 
 
 class TimeLeft(NamedTuple):

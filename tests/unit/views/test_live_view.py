@@ -1,18 +1,29 @@
 from __future__ import annotations
 
 import io
+import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions
 
 from milo.core.budget import Budget, Spend
-from milo.core.events import EVENT_TYPES, RunResumed, Verdict
+from milo.core.events import (
+    EVENT_TYPES,
+    Event,
+    MoveVoided,
+    ProposalSentBack,
+    RoundEnded,
+    RunResumed,
+    Verdict,
+)
+from milo.core.moves import Graft
 from milo.views.download import progress_bar
 from milo.views.lines import is_notable, sentence
 from milo.views.live import LiveView, choose_view
 from milo.views.plain import PlainView
-from milo.views.view import Doing, Progress, Work, time_left
+from milo.views.view import Doing, Pace, Progress, Work, time_left
 
 SNAPSHOT = Progress(
     budget=Budget(hours=0.2, attempts=900, tokens=2_000_000, dollars=3.0, rounds=10),
@@ -63,7 +74,81 @@ def test_the_picture_shows_islands_work_budget_and_the_orchestrators_word(make_s
         assert words in picture
 
 
-@pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 200])
+def test_a_narrow_terminal_tells_on_a_second_line_what_it_has_no_column_for(
+    make_story: Any,
+) -> None:
+    for width in (40, 80, 120):
+        picture = _picture(_live(make_story("moves"), width), width)
+        for words in (
+            "single_call",
+            "0/3",
+            "i3.2 admitted +0.0123",
+            "31/72",
+            "60.0",
+            "i1.2 → i1.3",
+        ):
+            assert words in picture, f"{words} at {width} columns"
+
+
+def test_time_left_of_each_islands_work_is_told_from_its_own_pace(make_story: Any) -> None:
+    view = _live(make_story("moves"))
+    assert " min" not in _row_of(_picture(view, 140), "i1"), "nothing is known at first"
+    done = {"i1": replace(SNAPSHOT.islands["i1"], done=51)}
+    view.progress(replace(SNAPSHOT, islands=done, seconds=SNAPSHOT.seconds + 120))
+    assert "51/72 2 min" in " ".join(_row_of(_picture(view, 140), "i1").split())
+
+
+def _row_of(picture: str, island: str) -> str:
+    return next(line for line in picture.splitlines() if line.startswith(f"{island} "))
+
+
+def test_a_pace_is_that_of_the_piece_of_work_at_hand() -> None:
+    pace = Pace()
+    work = Work(doing=Doing.SCORING, candidate="c", done=10, wanted=40)
+    assert pace.left("i1", work, 100.0) is None
+    assert pace.left("i1", work, 130.0) is None, "nothing was done since"
+    assert pace.left("i1", replace(work, done=20), 130.0) == pytest.approx(60.0)
+    assert pace.left("i1", replace(work, done=45), 130.0) == 0.0
+    assert pace.left("i1", replace(work, candidate="d", done=5), 140.0) is None
+    assert pace.left("i1", replace(work, candidate="d", done=6), math.nan) is None
+
+
+def test_an_unknown_price_is_said_and_never_shown_as_zero() -> None:
+    view = LiveView(Console(file=io.StringIO(), width=100), patience=3)
+    view.progress(Progress(budget=Budget(attempts=9), is_priced=False))
+    assert "dollars unknown" in _picture(view, 100)
+    spent = Spend(attempts=3, tokens=10, dollars=0.5)
+    view.progress(Progress(budget=Budget(dollars=2.0), spent=spent, is_priced=False))
+    assert "unknown (at least $0.50)/$2.00" in _picture(view, 100)
+    view.progress(Progress(budget=Budget(attempts=9)))
+    assert "dollars" not in _picture(view, 100), "a free model without a limit needs no figure"
+
+
+@pytest.mark.parametrize("odd", [math.nan, math.inf, -1.0])
+def test_figures_that_are_no_numbers_never_end_the_view(make_story: Any, odd: float) -> None:
+    story = make_story("moves")
+    story.add(RoundEnded(island="i1", round=3, stall=0, best_validation=odd))
+    view = _live(story)
+    spent = Spend(attempts=1, tokens=10, dollars=odd)
+    for seconds in (odd, 5.0):
+        view.progress(replace(SNAPSHOT, seconds=seconds, spent=spent))
+        for width in (1, 2, 3, 7, 12, 40, 80, 120):
+            assert _picture(view, width)
+
+
+def test_a_terminal_may_be_resized_to_anything(make_story: Any) -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=120, height=30, force_terminal=True)
+    view = LiveView(console, patience=3)
+    view.start("milo demo", make_story("moves").records)
+    for width, height in ((120, 30), (40, 10), (1, 1), (5, 3), (200, 60), (80, 24)):
+        console.size = ConsoleDimensions(width, height)
+        view.progress(SNAPSHOT)
+    view.stop()
+    assert "scoring" in out.getvalue()
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 120, 200])
 def test_no_line_is_wider_than_the_terminal_and_no_island_is_lost(
     make_story: Any, width: int
 ) -> None:
@@ -97,7 +182,9 @@ def test_the_runs_own_work_has_a_bar(make_story: Any) -> None:
 
 def test_a_view_without_any_record_draws_its_header() -> None:
     view = LiveView(Console(file=io.StringIO(), width=80), patience=3)
-    assert "time left unknown" in _picture(view, 80)
+    assert "time left unknown  starting" in _picture(view, 80)
+    view.progress(Progress(budget=Budget(attempts=400)))
+    assert "0/400" in _picture(view, 80), "the budget is known before a host is"
 
 
 def test_time_left_comes_from_the_tightest_limit() -> None:
@@ -155,10 +242,16 @@ def test_the_plain_view_says_now_and_then_that_it_lives() -> None:
 
 
 def test_every_kind_of_event_has_a_sentence(make_story: Any) -> None:
+    graft = Graft(island="i1", donor="i2", donor_candidate="i2.0")
+    rare: list[Event] = [
+        RunResumed(),
+        ProposalSentBack(island="i1", candidate="i1.3", round=3, reason="no change", full="none"),
+        MoveVoided(island="i1", round=3, move=graft, reason="i2 was closed"),
+    ]
     records = make_story("finished").records
-    kinds = {record.event.kind for record in records} | {RunResumed.kind}
-    assert kinds == set(EVENT_TYPES)
-    sentences = [sentence(record.event) for record in records]
+    events = [*(record.event for record in records), *rare]
+    assert {event.kind for event in events} == set(EVENT_TYPES)
+    sentences = [sentence(event) for event in events]
     assert all(sentences)
     assert "orchestrator on i3: dry mutator, words about i3 → reassign: island i3 gets" in " ".join(
         sentences

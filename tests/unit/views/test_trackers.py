@@ -12,6 +12,8 @@ import pytest
 
 from milo.core.errors import ConfigError
 from milo.core.plan import TrackingPlan
+from milo.core.tree import FileTree
+from milo.views.findings import COLUMNS, Findings
 from milo.views.points import tracker_points
 from milo.views.trackers import (
     EveryTracker,
@@ -146,6 +148,14 @@ class FakeRun:
     def __init__(self) -> None:
         self.logged: list[int] = []
         self.summary: dict[str, object] = {}
+        self.axes: dict[str, str | None] = {}
+        self.kept: list[Any] = []
+
+    def define_metric(self, name: str, step_metric: str | None = None) -> None:
+        self.axes[name] = step_metric
+
+    def log_artifact(self, artifact: Any, aliases: list[str]) -> None:
+        self.kept.append((artifact, aliases))
 
     def log(self, values: Mapping[str, float], step: int, commit: bool) -> None:
         if step >= 14:
@@ -156,6 +166,15 @@ class FakeRun:
         raise OSError("connection lost")
 
 
+class FakeArtifact:
+    def __init__(self, name: str, **given: Any) -> None:
+        self.name, self.given = name, given
+        self.folder = Path()
+
+    def add_dir(self, folder: str, **given: Any) -> None:
+        self.folder = Path(folder)
+
+
 @pytest.fixture
 def fake_wandb(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     module = types.ModuleType("wandb")
@@ -164,6 +183,8 @@ def fake_wandb(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     run = FakeRun()
     module.run = run  # type: ignore[attr-defined]
     module.init = lambda **given: run  # type: ignore[attr-defined]
+    module.Table = lambda columns, data: {"columns": columns, "data": data}  # type: ignore[attr-defined]
+    module.Artifact = FakeArtifact  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "wandb", module)
     return module
 
@@ -180,6 +201,31 @@ def test_an_online_run_goes_on_after_its_own_last_step(
     for step in (10, 11, 12, 13):
         tracker.log(step, {"a": 1.0})
     assert fake_wandb.run.logged == [12, 13]
+
+
+def test_an_online_run_gets_the_candidates_and_the_best_harness_without_a_step(
+    fake_wandb: types.ModuleType, tmp_path: Path
+) -> None:
+    """A table that took a step would take it from a point of the resumed run."""
+    tracker = _choose("online", tmp_path)
+    tracker.log(12, {"a": 1.0})
+    row = ("i1.2", *[None] * (len(COLUMNS) - 1))
+    found = Findings(
+        rows=(row,),
+        best="i1.2",
+        tree=FileTree.of_texts({"main.py": "pass", "tools/a.py": "x"}),
+        lineage={"candidate": "i1.2", "path": []},
+    )
+    tracker.publish(lambda: found)
+    run = fake_wandb.run
+    assert run.logged == [12]
+    assert run.summary["candidates"] == {"columns": list(COLUMNS), "data": [list(row)]}
+    ((artifact, aliases),) = run.kept
+    assert aliases == ["best"] and artifact.given["metadata"]["candidate"] == "i1.2"
+    assert FileTree.from_dir(artifact.folder) == found.tree
+    assert artifact.folder.is_relative_to(tmp_path)
+    assert run.axes["population/*"] == run.axes["island/*"] == "spent/attempts"
+    assert tracker.fault == ""
 
 
 def test_a_wandb_that_fails_on_the_way_never_ends_the_run(
@@ -307,6 +353,9 @@ def test_tensorboard_holds_every_point_once_after_a_stop_and_a_resume(
         assert tracker.last_step == -1
         Follower(tracker).update(part)
         tracker.log(3, {"late": 1.0})
+        row = ("i2.2 | <b>", *[None] * (len(COLUMNS) - 1))
+        found = Findings(rows=(row,), best="i2.2", lineage={"candidate": "i2.2"})
+        tracker.publish(lambda found=found: found)
         tracker.finish({"winner": "i2.2"})
         assert tracker.fault == ""
     wanted = [
@@ -315,6 +364,8 @@ def test_tensorboard_holds_every_point_once_after_a_stop_and_a_resume(
         for name, value in point.values.items()
     ]
     assert sorted(_scalars(tmp_path / "tensorboard")) == sorted(wanted, key=lambda w: w[:2])
+    texts = b"".join(p.read_bytes() for p in (tmp_path / "tensorboard").iterdir())
+    assert rb"i2.2 \| \<b\>" in texts and b'"candidate": "i2.2"' in texts
 
 
 def test_several_trackers_each_get_what_they_lack() -> None:
