@@ -41,13 +41,17 @@ def _outcome(
         if made == move and (isinstance(move, Curriculum) or round_ >= asked):
             applied.setdefault(island, round_)
     words = (
-        _aftermath(population, move, applied, validation)
-        if applied
-        else "never took effect: the run ended first"
+        _aftermath(population, move, applied, validation) if applied else _why_not(population, move)
     )
     return MoveOutcome(
         kind=move.kind, words=text.move_words(move), applied=bool(applied), outcome=words
     )
+
+
+def _why_not(population: Population, move: Move) -> str:
+    if any(made == move for _, _, made in population.topology.voided):
+        return "could not take effect: what it needs was no longer so"
+    return "never took effect: the run ended first"
 
 
 def _aftermath(

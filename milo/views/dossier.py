@@ -12,6 +12,7 @@ from milo.core.evidence import Trace
 from milo.core.lineage import Node
 from milo.core.population import Population
 from milo.store import RunReader
+from milo.views.dialogue import dialogue_of
 from milo.views.spending import split_of_tasks
 from milo.views.text import json_ready
 
@@ -114,10 +115,16 @@ def attempt_name(outcome: Outcome) -> str:
 
 
 def public_trace(trace: Trace) -> dict[str, object]:
-    """A trace for a page that may be passed on: without what the verifier kept to itself."""
+    """A trace for a page that may be passed on: without what the verifier kept to itself, and with
+    each model call as a dialogue."""
     data = json_ready(trace)
     assert isinstance(data, dict)
-    return {name: value for name, value in data.items() if name != "verifier_output"}
+    calls = [
+        {"said": [list(said) for said in dialogue_of(one)], "seconds": json_ready(one.seconds)}
+        for one in trace.exchanges
+    ]
+    hidden = ("verifier_output", "exchanges")
+    return {"calls": calls, **{name: v for name, v in data.items() if name not in hidden}}
 
 
 def order_of_interest(population: Population) -> tuple[str, ...]:

@@ -12,14 +12,16 @@ Operations (JSON arrays, the first item names them):
     new {candidate…}               a candidate entered the lineage
     score {candidate, split, …}    merges per-task scores; columns run along the task set
     judge {candidate, verdict, …}  sets a verdict
+    objective candidate [[…]…]     raw objectives of its attempts: problem, value, start, target
     island id {field: value}       sets fields; ``members+`` appends to the members
     consult {consultation…}        the orchestrator answered
     move island round {move}       a move took effect
+    void island round {move} why   a move can't take effect, and never will
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import fields
 from typing import NamedTuple
 
@@ -31,6 +33,7 @@ from milo.core.events import (
     Consulted,
     Event,
     MoveApplied,
+    MoveVoided,
     Record,
     RunEnded,
     RunResumed,
@@ -38,12 +41,15 @@ from milo.core.events import (
     WinnerFrozen,
 )
 from milo.core.fitness import fitness_on
+from milo.core.objective import Objective
 from milo.core.population import Population
 from milo.core.topology import IslandState
 from milo.views.spending import MomentsFold
 from milo.views.text import json_ready
 
 Operation = list[object]
+Objectives = Callable[[str, Collection[str]], Sequence[Objective]]
+"""The objectives of a harness (by its digest) on some tasks."""
 
 
 class Frame(NamedTuple):
@@ -65,12 +71,14 @@ class FilmFold:
         self._sets: dict[tuple[str, ...], int] = {}
         self._islands: dict[str, IslandState] = {}
 
-    def apply(self, record: Record) -> Frame:
-        """Fold one record in."""
+    def apply(self, record: Record, objectives: Objectives | None = None) -> Frame:
+        """Fold one record in; `objectives` looks those of a scored candidate up."""
         self.population.apply(record.event)
         self._moments.apply(record)
         operations: list[Operation] = []
         self._tell(record.event, operations)
+        if objectives is not None and isinstance(record.event, CandidateScored):
+            self._tell_objectives(record.event, objectives, operations)
         self._tell_islands(operations)
         seconds = self._moments.moments.active_s
         return Frame(record.seq, round(seconds, 3), record.event.kind, operations)
@@ -95,8 +103,19 @@ class FilmFold:
                 out.append(["consult", answer, usage_row(event.usage)])
             case MoveApplied():
                 out.append(["move", event.island, event.round, json_ready(event.move)])
+            case MoveVoided():
+                move = json_ready(event.move)
+                out.append(["void", event.island, event.round, move, event.reason])
             case _:
                 pass
+
+    def _tell_objectives(
+        self, event: CandidateScored, objectives: Objectives, out: list[Operation]
+    ) -> None:
+        harness = self.population.lineage[event.candidate].harness
+        found = [list(one) for one in objectives(harness, event.scores)]
+        if found:
+            out.append(["objective", event.candidate, found])
 
     def _started(self, event: RunStarted, out: list[Operation]) -> dict[str, object]:
         splits = {name: self._set(getattr(event, name), out) for name in SPLITS}

@@ -7,6 +7,7 @@ import gzip
 import html
 import json
 from collections.abc import Iterator, Mapping
+from functools import partial
 from importlib import resources
 from typing import TextIO
 
@@ -14,6 +15,7 @@ from milo.core.errors import RecordError
 from milo.store import RunReader
 from milo.views.dossier import Dossier, dossier_of, order_of_interest, public_trace
 from milo.views.film import FilmFold
+from milo.views.objective_look import ObjectiveLook
 from milo.views.text import json_ready
 
 SCRIPTS = (
@@ -69,8 +71,9 @@ def write_page(reader: RunReader, out: TextIO, *, trace_bytes: int = TRACE_BYTES
 
     Traces go in by interest until `trace_bytes` are used; the page says where one is left out.
     """
-    fold = FilmFold()
-    frames = [fold.apply(record) for record in reader.records()]
+    fold, look = FilmFold(), ObjectiveLook()
+    objectives = partial(look.of, reader)
+    frames = [fold.apply(record, objectives) for record in reader.records()]
     alive = reader.owner() is not None
     film = {"frames": frames, "alive": alive, "run": reader.name, "live": None}
     page = shell_of(reader.name, source="file", data=_packed("film", film), more="\0")

@@ -6,6 +6,7 @@ import gzip
 import json
 import threading
 from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,6 +16,7 @@ from milo.core.errors import MiloError, RecordError
 from milo.store import RunReader
 from milo.views.dossier import dossier_of, public_trace
 from milo.views.film import FilmFold
+from milo.views.objective_look import ObjectiveLook
 from milo.views.page_file import shell_of
 from milo.views.text import json_ready
 
@@ -33,6 +35,7 @@ class LiveFilm:
         self._live = live
         self._lock = threading.Lock()
         self._fold = FilmFold()
+        self._look = ObjectiveLook()
         self._frames: list[str] = []
         self._size = -1
         with RunReader(path) as reader:
@@ -73,8 +76,9 @@ class LiveFilm:
         if size == self._size:
             return
         with RunReader(self._path) as reader:
+            objectives = partial(self._look.of, reader)
             for record in reader.records(len(self._frames)):
-                frame = self._fold.apply(record)
+                frame = self._fold.apply(record, objectives)
                 self._frames.append(json.dumps(frame, separators=(",", ":"), allow_nan=False))
         self._size = size
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from milo.core.fitness import Evaluation, Fitness, Interval, fitness_on, paired_
 from milo.core.lineage import Node
 from milo.core.population import Population
 from milo.views import text
+from milo.views.dialogue import dialogue_of
 from milo.views.dossier import AttemptLine, Dossier
 from milo.views.sections import Column, Section, TableOf
 
@@ -232,8 +232,8 @@ def trace_text(name: str, attempt: AttemptLine | None, trace: Trace) -> str:
         lines += [attempt.detail] if attempt.detail else []
     for number, exchange in enumerate(trace.exchanges, start=1):
         lines += ["", f"## model call {number}: {text.seconds(exchange.seconds)}"]
-        lines += _messages(exchange.request.get("messages"))
-        lines += ["", "--- reply", *_replies(exchange.response)]
+        for who, words in dialogue_of(exchange):
+            lines += ["", f"--- {who}", *words.splitlines()]
     blocks = {
         "standard output": trace.stdout,
         "standard error": trace.stderr,
@@ -244,34 +244,6 @@ def trace_text(name: str, attempt: AttemptLine | None, trace: Trace) -> str:
     for title, content in blocks.items():
         lines += ["", f"## {title}", *content.splitlines()] if content else []
     return "\n".join(_harmless(line) for line in lines)
-
-
-def _messages(messages: object) -> list[str]:
-    if not isinstance(messages, list | tuple):
-        return []
-    lines = []
-    for message in messages:
-        known = message if isinstance(message, dict) else {}
-        lines += ["", f"--- {known.get('role', 'message')}", *_content(known.get("content"))]
-    return lines
-
-
-def _replies(response: object) -> list[str]:
-    choices = response.get("choices") if isinstance(response, dict) else None
-    if not isinstance(choices, list | tuple) or not choices:
-        return _content(response)
-    return [line for choice in choices for line in _content(_said(choice))]
-
-
-def _said(choice: object) -> object:
-    message = choice.get("message") if isinstance(choice, dict) else None
-    content = message.get("content") if isinstance(message, dict) else None
-    return content if content else choice
-
-
-def _content(content: object) -> list[str]:
-    words = content if isinstance(content, str) else json.dumps(content, indent=1, default=str)
-    return words.splitlines()
 
 
 def _harmless(line: str) -> str:

@@ -14,6 +14,7 @@ from milo.core.attempt import AttemptKey, Outcome, Status, Timings, Usage
 from milo.core.budget import Budget
 from milo.core.events import CandidateProposed, CandidateScored, Event
 from milo.core.evidence import Exchange, Trace
+from milo.core.objective import Objective
 from milo.core.plan import AgentsPlan, ClusterPlan, RunPlan, StrategyPlan
 from milo.core.population import Population
 from milo.runtime.driver import Driver, Watcher
@@ -56,9 +57,15 @@ def synthetic(candidates: int, *, seed: int = 3, tasks: int = 8) -> list[tuple[s
 
 
 class RunWriter:
-    """Writes groups of events with the harnesses, attempts and traces that belong to them."""
+    """Writes groups of events with the harnesses, attempts and traces that belong to them.
 
-    def __init__(self, path: Path) -> None:
+    `objective` gives an attempt's raw objective from its task and reward, where the suite has one.
+    """
+
+    def __init__(
+        self, path: Path, objective: Callable[[str, float], Objective] | None = None
+    ) -> None:
+        self._objective = objective
         self.store = RunStore.create(
             path, path.name, encode_plan(RunPlan()), clock=Ticking(), min_free_bytes=0
         )
@@ -108,7 +115,8 @@ class RunWriter:
                 seconds=0.5,
             )
             trace = Trace(
-                exchanges=(exchange,), stdout=f"{event.candidate} on {task}", report="checked",
+                exchanges=(exchange,), stdout=f"{event.candidate} on {task}",
+                report=self._report(task, score.reward),
                 verifier_output="EXPECTED-ANSWER",
             )  # fmt: skip
             outcomes.append(
@@ -123,6 +131,11 @@ class RunWriter:
                 )
             )
         self.store.append_attempts(outcomes)
+
+    def _report(self, task: str, reward: float) -> str:
+        if self._objective is None:
+            return "checked"
+        return f"{self._objective(task, reward).line}\nchecked"
 
 
 def write_synthetic(path: Path, candidates: int, upto: Callable[[int], int] | None = None) -> Path:

@@ -23,10 +23,9 @@ BADGE = 0.16
 """How high above its lane's floor a move stands."""
 MOST_NOTES = 14
 LEGEND = (
-    "height: rounds without progress, red where stalled    | an admitted child    "
-    "○ the orchestrator answers",
-    "R reassign    G graft (arrow from the donor)    S speciate (arrow to the new island)    "
-    "C curriculum",
+    "height: rounds without progress, red where stalled; | an admitted child; "
+    "○ the orchestrator answers;",
+    "R reassign, G graft (arrow from the donor), S speciate (arrow to the new one), C curriculum",
 )
 
 
@@ -149,11 +148,8 @@ def _axes(axes: Axes, history: History, lanes: Mapping[str, float], end: float) 
 
 def _notes(axes: Axes, notes: Sequence[Intervention], left_out: int) -> None:
     axes.axis("off")
-    lines = [
-        *LEGEND,
-        "",
-        *([f"({left_out} earlier answers are in the report)"] if left_out else []),
-    ]
+    older = [f"({plural(left_out, 'earlier answer')}: see the report)"] if left_out else []
+    lines = [*LEGEND, "", *older]
     lines += [_note(one) for one in notes]
     axes.text(0, 1, "\n".join(lines), va="top", ha="left", fontsize=6.8, transform=axes.transAxes)
 

@@ -2,21 +2,22 @@
 "use strict";
 
 const Charts = (() => {
+  const DIGITS = 92;
   const PAD = { left: 44, right: 14, top: 12, bottom: 30 };
 
   // A linear scale of both axes onto the canvas; `low`..`high` in data, both ends shown.
-  function frame(context, width, height, { x, y, xWords, yWords, xLabel }) {
+  function frame(context, width, height, { x, y, xWords, yWords, xLabel, left = PAD.left }) {
     const { line, soft } = Drawing.colours();
-    const inner = { w: width - PAD.left - PAD.right, h: height - PAD.top - PAD.bottom };
-    const toX = (value) => PAD.left + inner.w * ((value - x.low) / (x.high - x.low || 1));
+    const inner = { w: width - left - PAD.right, h: height - PAD.top - PAD.bottom };
+    const toX = (value) => left + inner.w * ((value - x.low) / (x.high - x.low || 1));
     const toY = (value) => PAD.top + inner.h * (1 - (value - y.low) / (y.high - y.low || 1));
     context.strokeStyle = line;
     context.lineWidth = 1;
     context.beginPath();
     for (const tick of Numbers.ticks(y.low, y.high, height / 50)) {
-      context.moveTo(PAD.left, toY(tick));
+      context.moveTo(left, toY(tick));
       context.lineTo(width - PAD.right, toY(tick));
-      Drawing.words(context, yWords(tick), PAD.left - 6, toY(tick), { align: "right" });
+      Drawing.words(context, yWords(tick), left - 6, toY(tick), { align: "right" });
     }
     context.stroke();
     for (const tick of Numbers.ticks(x.low, x.high, inner.w / 90)) {
@@ -27,7 +28,7 @@ const Charts = (() => {
     return { toX, toY };
   }
 
-  function span(values, zero) {
+  function span(values, zero, least = 0.05) {
     let low = zero ? 0 : Infinity;
     let high = -Infinity;
     for (const value of values) {
@@ -35,7 +36,7 @@ const Charts = (() => {
       high = Math.max(high, value);
     }
     if (high === -Infinity) return { low: 0, high: 1 };
-    if (high <= low) return { low: zero ? 0 : low - 0.05, high: high + 0.05 };
+    if (high <= low) return { low: zero ? 0 : low - least, high: high + least };
     const room = (high - low) * 0.06;
     return { low: zero ? 0 : low - room, high: high + room };
   }
@@ -117,6 +118,101 @@ const Charts = (() => {
       context.stroke();
       context.setLineDash([]);
     }
+  }
+
+  // The raw objective of one problem against active time: a ratchet, since only a better value
+  // moves it. The values are far closer to each other than to zero, so the axis spans them alone.
+  class Ratchet {
+    constructor(reel, canvas, hooks) {
+      this.reel = reel;
+      this.hooks = hooks;
+      this.position = 0;
+      this.problem = null;
+      this.surface = new Drawing.Surface(canvas, (c, w, h) => this.paint(c, w, h));
+      canvas.addEventListener("click", (event) => {
+        const found = this.nearest(event.offsetX);
+        if (found) hooks.choose(found);
+      });
+    }
+
+    seek(position) {
+      this.position = position;
+      this.surface.draw();
+    }
+
+    choose(problem) {
+      this.problem = problem;
+      this.learn();
+      this.surface.draw();
+    }
+
+    learn() {
+      if (!this.reel.problems.has(this.problem)) return;
+      const { target } = this.reel.problems.get(this.problem);
+      const whole = this.reel.ratchetAt(this.problem, this.reel.length).map(([, value]) => value);
+      this.y = span([...whole, target], false, 1e-9);
+    }
+
+    steps() {
+      return this.reel.problems.has(this.problem)
+        ? this.reel.ratchetAt(this.problem, this.position) : [];
+    }
+
+    paint(context, width, height) {
+      const steps = this.steps();
+      if (!steps.length) return;
+      const { reel } = this;
+      const { target } = reel.problems.get(this.problem);
+      const scale = frame(context, width, height, {
+        x: { low: 0, high: Math.max(1, reel.secondsAt(reel.length)) }, y: this.y,
+        xWords: (v) => Numbers.clock(v), yWords: (v) => exact(v, this.y), xLabel: "active time",
+        left: DIGITS,
+      });
+      this.scale = scale;
+      const { toX, toY } = scale;
+      const now = reel.secondsAt(this.position);
+      this.published(context, width, toY(target));
+      context.strokeStyle = Drawing.colours().accent;
+      context.lineWidth = 1.8;
+      context.beginPath();
+      steps.forEach(([seconds, value], i) => {
+        if (i) context.lineTo(toX(seconds), toY(steps[i - 1][1]));
+        context[i ? "lineTo" : "moveTo"](toX(seconds), toY(value));
+      });
+      context.lineTo(toX(now), toY(steps.at(-1)[1]));
+      context.stroke();
+      for (const [seconds, value, id] of steps.slice(1)) {
+        const island = reel.byId.get(id)?.island;
+        Drawing.mark(context, toX(seconds), toY(value), 3.5, "admitted", this.hooks.colour(island));
+      }
+    }
+
+    published(context, width, y) {
+      const { soft } = Drawing.colours();
+      context.strokeStyle = soft;
+      context.lineWidth = 1.2;
+      context.setLineDash([5, 4]);
+      context.beginPath();
+      context.moveTo(DIGITS, y);
+      context.lineTo(width - PAD.right, y);
+      context.stroke();
+      context.setLineDash([]);
+      Drawing.words(context, "published", width - PAD.right, y - 8, { align: "right", size: 10 });
+    }
+
+    nearest(x) {
+      const steps = this.steps().slice(1);
+      if (!this.scale || !steps.length) return null;
+      const away = ([seconds]) => Math.abs(this.scale.toX(seconds) - x);
+      const found = steps.reduce((a, b) => (away(b) < away(a) ? b : a));
+      return away(found) < 14 ? this.reel.byId.get(found[2]) : null;
+    }
+  }
+
+  // As many digits as tell two ticks of an axis apart.
+  function exact(value, { low, high }) {
+    const digits = Math.max(0, 1 - Math.floor(Math.log10(Math.max(1e-12, high - low))));
+    return value.toFixed(Math.min(12, digits));
   }
 
   // Accuracy against a cost. `cost` is its place in a fitness: 1 tokens, 2 latency.
@@ -232,5 +328,5 @@ const Charts = (() => {
     }
   }
 
-  return { Curves, Scatter };
+  return { Curves, Scatter, Ratchet };
 })();

@@ -158,7 +158,7 @@ const Details = (() => {
     if (trace.fault) return [trace.fault];
     const made = [];
     if (attempt.detail) made.push(element("p", {}, attempt.detail));
-    trace.exchanges.forEach((exchange, i) => made.push(exchangeView(exchange, i)));
+    trace.calls.forEach((call, i) => made.push(callView(call, i)));
     const texts = [["Standard output", trace.stdout], ["Standard error", trace.stderr],
       ["Verifier's report", trace.report],
       ...Object.entries(trace.changed).map(([path, text]) => [`File ${path}`, text])];
@@ -166,19 +166,13 @@ const Details = (() => {
     return made.length ? made : ["The attempt left nothing to look at."];
   }
 
-  function exchangeView(exchange, i) {
-    const messages = exchange.request.messages || [];
-    const choices = exchange.response.choices || [];
-    const replies = choices.map((choice) => choice.message?.content ?? JSON.stringify(choice));
-    const name = `Model call ${i + 1}: ${messages.length} messages, ${Numbers.seconds(exchange.seconds)}`;
-    const body = messages.map((message) => said(message.role, message.content));
-    body.push(...(replies.length ? replies : [JSON.stringify(exchange.response)]).map((r) => said("reply", r)));
-    return element("details", {}, element("summary", {}, name), ...body);
+  function callView({ said: turns, seconds }, i) {
+    const name = `Model call ${i + 1}: ${turns.length} turns, ${Numbers.seconds(seconds)}`;
+    return element("details", {}, element("summary", {}, name), ...turns.map((turn) => said(...turn)));
   }
 
-  function said(who, content) {
-    const text = typeof content === "string" ? content : JSON.stringify(content, null, 1);
-    return element("div", { class: "said" }, element("strong", {}, who), element("pre", {}, cut(text ?? "")));
+  function said(who, text) {
+    return element("div", { class: "said" }, element("strong", {}, who), element("pre", {}, cut(text)));
   }
 
   function folded(name, text) {

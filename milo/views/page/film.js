@@ -93,9 +93,12 @@ const Film = (() => {
       this.islands = new Map();
       this.consultations = [];
       this.moves = [];
+      this.voided = [];
       this.facts = [];
       this.roundEnds = [];
       this.bests = [];
+      this.objectives = [];
+      this.problems = new Map();
     }
 
     get length() {
@@ -113,7 +116,7 @@ const Film = (() => {
     }
 
     apply(at, [name, ...given], frame) {
-      const [first, second, third] = given;
+      const [first, second, third, fourth] = given;
       switch (name) {
         case "tasks": this.tasks.push(...first); break;
         case "set": this.sets.push(first); break;
@@ -121,6 +124,7 @@ const Film = (() => {
         case "new": this.propose(at, first); frame.about = first.candidate; break;
         case "score": this.score(at, first); frame.about = first.candidate; break;
         case "judge": this.judge(at, first); frame.about = first.candidate; break;
+        case "objective": this.reach(at, first, second); break;
         case "island": this.change(at, first, second, frame); break;
         case "consult":
           this.consultations.push({ at, answer: first, usage: second });
@@ -128,6 +132,10 @@ const Film = (() => {
           break;
         case "move":
           this.moves.push({ at, island: first, round: second, move: third });
+          frame.about = first;
+          break;
+        case "void":
+          this.voided.push({ at, island: first, round: second, move: third, reason: fourth });
           frame.about = first;
           break;
         default: throw new Error(`unknown operation ${name}`);
@@ -145,6 +153,31 @@ const Film = (() => {
     score(at, entry) {
       const candidate = this.byId.get(entry.candidate);
       (candidate.scored[entry.split] ??= []).push({ at, ...entry });
+    }
+
+    // Raw objectives of a candidate's attempts. Which way is better is told by start and target.
+    reach(at, candidate, found) {
+      for (const [problem, value, start, target] of found) {
+        this.objectives.push({ at, candidate, problem, value });
+        const known = this.problems.get(problem);
+        const up = target > start;
+        const better = !known || (up ? start > known.start : start < known.start);
+        this.problems.set(problem, { up, target, start: better ? start : known.start });
+      }
+    }
+
+    // The best so far on a problem at a position: steps [seconds, value, candidate].
+    ratchetAt(problem, position) {
+      const { up, start } = this.problems.get(problem);
+      const steps = [[0, start, ""]];
+      const upto = countBefore(this.objectives, position);
+      for (const { at, candidate, problem: which, value } of this.objectives.slice(0, upto)) {
+        const best = steps.at(-1)[1];
+        if (which === problem && (up ? value > best : value < best)) {
+          steps.push([this.frames[at].seconds, value, candidate]);
+        }
+      }
+      return steps;
     }
 
     judge(at, verdict) {
@@ -276,6 +309,7 @@ const Film = (() => {
         candidates: at(this.candidates).map((c) => this.plainCandidate(c, position)),
         consultations: at(this.consultations).map(({ answer, usage }) => ({ answer, usage })),
         moves: at(this.moves).map(({ island, round, move }) => [island, round, move]),
+        voided: at(this.voided).map(({ island, round, move }) => [island, round, move]),
       };
     }
 

@@ -36,6 +36,7 @@
   const lanes = new Lanes.View(reel, $("lanes"), $("lanes-scroll"), $("lanes-room"), hooks);
   const curves = new Charts.Curves(reel, $("curves"), hooks);
   const scatters = [new Charts.Scatter(reel, $("by-tokens"), 1, hooks), new Charts.Scatter(reel, $("by-latency"), 2, hooks)];
+  const ratchet = new Charts.Ratchet(reel, $("objective"), hooks);
   const matrix = new Matrix.View(reel, $("matrix"), hooks);
   const table = new Panels.Candidates(reel, $("candidates"), hooks);
   const pane = new Details.Pane(reel, $("details"), hooks);
@@ -70,6 +71,8 @@
     rested = performance.now();
     for (const scatter of scatters) if (scatter.position !== position) scatter.seek(position);
     matrix.seek(position);
+    ratchet.seek(position);
+    objectiveWords();
     table.seek(position);
     Panels.islands(reel, position, $("island-rows"), hooks);
     Panels.notes(reel, position, $("notes"), hooks);
@@ -92,7 +95,8 @@
       island_founded: `island ${about} is founded`, candidate_proposed: `${about} is proposed`,
       candidate_scored: `${about} is scored`, candidate_judged: `${about} is ${verdict}`,
       frame_fixed: `the scale of ${about} is fixed`, round_ended: `a round of ${about} ends`,
-      move_applied: `a move takes effect on ${about}`, consulted: `the orchestrator answers for ${about}`,
+      move_applied: `a move takes effect on ${about}`, move_voided: `a move can't take effect on ${about}`,
+      proposal_sent_back: "a proposal is sent back to its mutator", consulted: `the orchestrator answers for ${about}`,
       island_closed: `island ${about} is closed`, winner_frozen: "the winner is frozen",
     };
     return words[kind] || kind;
@@ -114,6 +118,15 @@
     $("facts").replaceChildren(...shown.map(([name, value]) =>
       element("div", {}, element("dt", {}, name), element("dd", {}, value))));
     if (started) $("model").textContent = `model ${started.model}`;
+  }
+
+  function objectiveWords() {
+    if (!ratchet.problem) return;
+    const { up, start, target } = reel.problems.get(ratchet.problem);
+    const [seconds, value, id] = ratchet.steps().at(-1);
+    const found = id ? `${value} by ${id} after ${Numbers.clock(seconds)}` : "nothing better yet";
+    $("objective-words").textContent =
+      `${up ? "Larger" : "Smaller"} is better. Best so far: ${found}; best start ${start}, published ${target}.`;
   }
 
   function play() {
@@ -226,8 +239,19 @@
   function learn() {
     $("slider").max = String(reel.length);
     $("go-round").max = String(reel.lastRound());
-    for (const part of [lanes, table, curves, ...scatters]) part.learn();
+    learnProblems();
+    for (const part of [lanes, table, curves, ratchet, ...scatters]) part.learn();
     lengthen();
+  }
+
+  function learnProblems() {
+    const select = $("problem");
+    const known = new Set([...select.options].map((option) => option.value));
+    for (const problem of reel.problems.keys()) {
+      if (!known.has(problem)) select.append(element("option", { value: problem }, problem));
+    }
+    $("objective-card").hidden = !reel.problems.size;
+    if (!ratchet.problem && reel.problems.size) ratchet.choose(select.value);
   }
 
   function lengthen() {
@@ -268,7 +292,7 @@
 
   function recolour() {
     Drawing.forgetColours();
-    for (const part of [lanes, curves, matrix, ...scatters]) part.surface.draw();
+    for (const part of [lanes, curves, ratchet, matrix, ...scatters]) part.surface.draw();
   }
 
   function listen() {
@@ -291,6 +315,10 @@
         scatter.learn();
         scatter.surface.draw();
       }
+    });
+    $("problem").addEventListener("change", () => {
+      ratchet.choose($("problem").value);
+      objectiveWords();
     });
     $("matrix-split").addEventListener("change", rematrix);
     $("matrix-all").addEventListener("change", rematrix);
@@ -323,7 +351,7 @@
 
   // For tests and the console: the state at any position, as plain data.
   window.milo = {
-    reel, seek, choose, lanes, matrix,
+    reel, seek, choose, lanes, matrix, ratchet,
     position: () => position,
     stateAt: (at) => reel.stateAt(at),
     idOf: (id) => reel.byId.get(id),

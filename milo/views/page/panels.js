@@ -152,10 +152,13 @@ const Panels = (() => {
 
   function note(reel, { at, answer }, position, hooks) {
     const applied = reel.moves.slice(0, Film.countBefore(reel.moves, position));
+    const voided = reel.voided.slice(0, Film.countBefore(reel.voided, position));
     const items = answer.moves.map((move) => {
       const text = JSON.stringify(move);
-      const took = applied.find((a) => a.at >= at && JSON.stringify(a.move) === text);
+      const isThis = (one) => one.at >= at && JSON.stringify(one.move) === text;
+      const [took, lost] = [applied.find(isThis), voided.find(isThis)];
       const when = took ? ` Took effect before round ${took.round} of ${took.island}.`
+        : lost ? ` Could not take effect: ${lost.reason}.`
         : reel.factsAt(position).ended ? " Never took effect: the run ended first." : " Waits.";
       return element("li", {}, moveWords(move) + when);
     });
