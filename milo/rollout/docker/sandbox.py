@@ -23,6 +23,9 @@ from milo.rollout.docker.networks import Networks
 from milo.rollout.docker.remains import remove_as_root
 from milo.rollout.scratch import TreeShelf, is_left, reap_folders
 
+OUTAGE_S = 600.0
+LOOK_S = 1.0
+
 
 class DockerSandbox:
     """Implements `ports.Sandbox`. Any number of environments at once on one event loop."""
@@ -56,12 +59,39 @@ class DockerSandbox:
         return f"docker sandbox: engine {facts.version}, base image {self._host.base_name}{warning}"
 
     async def open(self, spec: EnvironmentSpec) -> DockerEnvironment:
-        """A fresh environment; raises `MiloError` where the engine or the host can't make one."""
+        """A fresh environment; raises `MiloError` where the engine or the host can't make one.
+
+        While the engine is down it is waited for, ten minutes at most: its death would else fail
+        attempt after attempt within seconds.
+        """
+        while True:
+            try:
+                return await self._opened(spec)
+            except NotThere:
+                # Its image made room for another one's in the meantime.
+                return await self._opened(spec)
+            except EngineError:
+                if not await self._came_back():
+                    raise
+
+    async def _came_back(self) -> bool:
+        """Wait for an engine that doesn't answer; whether it was down and answers again."""
+        if await self._answers():
+            return False
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + OUTAGE_S
+        while loop.time() < deadline:
+            await asyncio.sleep(LOOK_S)
+            if await self._answers():
+                return True
+        return False
+
+    async def _answers(self) -> bool:
         try:
-            return await self._opened(spec)
-        except NotThere:
-            # Its image made room for another one's in the meantime.
-            return await self._opened(spec)
+            await self._host.engine.ask(self._host.engine.api.ping)
+        except EngineError:
+            return False
+        return True
 
     async def _opened(self, spec: EnvironmentSpec) -> DockerEnvironment:
         image = self._host.base
@@ -81,11 +111,14 @@ class DockerSandbox:
     async def reap(self, owner: str) -> int:
         """Remove what a dead owner left: containers with their processes, volumes, networks,
         folders; and what processes that died left while they made an image."""
-        count = await self._reap_containers(owner) + await self._reap_containers(NO_RUN)
-        count += await self._reap_volumes(owner)
-        count += await self._networks.reap(owner) + await self._networks.reap(NO_RUN)
-        await self._host.images.tidy()
-        count += await asyncio.to_thread(reap_folders, self._host.root, owner)
+        count = 0
+        try:
+            count += await self._reap_containers(owner) + await self._reap_containers(NO_RUN)
+            count += await self._reap_volumes(owner)
+            count += await self._networks.reap(owner) + await self._networks.reap(NO_RUN)
+            await self._host.images.tidy()
+        finally:  # also where the engine is dead
+            count += await asyncio.to_thread(reap_folders, self._host.root, owner)
         for place in self._host.root.glob("milo-*"):
             if is_left(place.name, owner):
                 await remove_as_root(self._host.engine, self._host.base.id, place, owner)
