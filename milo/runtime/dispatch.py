@@ -357,5 +357,10 @@ def _lost(key: AttemptKey, why: str) -> Outcome:
 
 
 def _result(request: EvaluationRequest, outcomes: Sequence[Outcome]) -> EvaluationResult:
-    scores = evaluate(outcomes)
+    """Scores of the tasks of which enough is known: at most a third of the attempts is missing.
+
+    Else a harness whose provider calls fail when it is unsure would be scored on its sure ones.
+    """
+    least = -(-2 * request.k // 3)
+    scores = {task: score for task, score in evaluate(outcomes).items() if score.n >= least}
     return EvaluationResult(scores=scores, missing=missing_tasks(scores, request.tasks))

@@ -284,6 +284,24 @@ async def test_a_fault_that_stays_is_missing_and_not_zero(
     assert lost.tries == 3
 
 
+@pytest.mark.parametrize(("k", "lost", "scored"), [(2, 1, False), (3, 1, True), (3, 2, False)])
+async def test_a_task_is_scored_only_where_at_most_a_third_of_its_attempts_is_missing(
+    dispatcher: Dispatcher, k: int, lost: int, scored: bool
+) -> None:
+    task = SUITE.splits.search[0]
+
+    async def fail(key: AttemptKey) -> AttemptResult | None:
+        if (key.task, key.index < lost) != (task, True):
+            return None
+        outcome = Outcome(key=key, status=Status.MODEL_ERROR, reward=None, detail="down")
+        return AttemptResult(outcome=outcome, trace=Trace())
+
+    await dispatcher.add_host(ScriptedHost("one", fail), 4)
+    result = await dispatcher.evaluate(request(k=k))
+    assert (task in result.scores) is scored
+    assert result.missing == (() if scored else (task,))
+
+
 async def test_a_replay_miss_ends_the_evaluation_loudly(dispatcher: Dispatcher) -> None:
     async def miss(key: AttemptKey) -> AttemptResult:
         outcome = Outcome(
