@@ -28,6 +28,7 @@ from milo.core.errors import HarnessError, RunError
 from milo.core.events import Record
 from milo.core.harness import Harness
 from milo.core.plan import RunPlan
+from milo.core.population import Population
 from milo.core.task import Suite
 from milo.gateway.weights import built_in, cached, fetch
 from milo.runtime.driver import Driver, Ending, Watcher
@@ -80,7 +81,8 @@ def resume(path: Path, *, allow: Sequence[str]) -> int:
     Raises `RunError` where the allowed changes alter what the run is about.
     """
     with RunReader(path) as reader:
-        population = reader.population()
+        past = tuple(reader.records())
+        population = Population.of(past)
         if population.ended is not None:
             print(f"run {path} is finished; nothing to do (milo report {path} shows it again)")
             return OK
@@ -92,7 +94,7 @@ def resume(path: Path, *, allow: Sequence[str]) -> int:
     fetch_weights(plan)
     parts = AppParts(plan=plan, path=path.resolve(), prices=kept(path, recorded))
     overrides = tuple(change.override for change in changes)
-    return drive(parts, seeds or load_seeds(plan), f"resuming {path}", overrides)
+    return drive(parts, seeds or load_seeds(plan), f"resuming {path}", overrides, past)
 
 
 def run_path(plan: RunPlan) -> Path:
@@ -147,14 +149,21 @@ def fetch_weights(plan: RunPlan) -> None:
             bar.close()
 
 
-def drive(parts: AppParts, seeds: Sequence[Seed], words: str, overrides: Sequence[str] = ()) -> int:
-    """Run or go on with a run that has a directory; shows it, reports it, says how to resume."""
+def drive(
+    parts: AppParts,
+    seeds: Sequence[Seed],
+    words: str,
+    overrides: Sequence[str] = (),
+    past: Sequence[Record] = (),
+) -> int:
+    """Run or go on with a run that has a directory; shows it, reports it, says how to resume.
+
+    `past` is all that is on record: read once, since a large run takes seconds.
+    """
     plan = parts.plan
     check_agents(plan.agents.mutators)
     shown = choose_view(sys.stdout, plan.strategy.patience)
     view = NotedView(shown, parts.path, time.time)
-    with RunReader(parts.path) as reader:
-        past = tuple(reader.records())
     view.start(f"MILO {parts.path.name}", past)
     view.progress(Progress(budget=plan.budget))
     view.message(words)
@@ -164,7 +173,7 @@ def drive(parts: AppParts, seeds: Sequence[Seed], words: str, overrides: Sequenc
     show = Showing(view, following, plan.budget, past)
     stage = RayStage(parts, [seed.harness for seed in seeds])
     watcher = Watcher(on_records=show.records, on_load=show.load)
-    driver = Driver(parts, stage, seeds, watcher, overrides)
+    driver = Driver(parts, stage, seeds, watcher, overrides, past)
     try:
         ending = asyncio.run(_run(driver, view, parts.path))
     finally:

@@ -149,7 +149,8 @@ class Lineage:
 
     def _score(self, event: CandidateScored) -> None:
         node = self._known(event.candidate)
-        merged = {**node.evaluation(event.split), **event.scores}
+        before = node.evaluation(event.split)
+        merged = {**before, **event.scores} if before else event.scores
         self._nodes[event.candidate] = replace(node, scores={**node.scores, event.split: merged})
 
     def _judge(self, event: CandidateJudged) -> None:

@@ -81,7 +81,8 @@ class Driver:
     """Drives one run on a stage, from its start or from its records.
 
     `seeds` of a run that has started are those on record, as numbered there (or as given, until
-    they are numbered); `overrides` are changes to its plan that hold from now on, for the record.
+    they are numbered); `overrides` are changes to its plan that hold from now on, for the record;
+    `past` is what the caller has read of its records, which need not come over the bus then.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Driver:
         seeds: Sequence[Seed],
         watcher: Watcher,
         overrides: Sequence[str] = (),
+        past: Sequence[Record] = (),
     ) -> None:
         self._parts = parts
         self._plan: RunPlan = parts.plan
@@ -109,6 +111,7 @@ class Driver:
         self._restarts: dict[str, int] = {}
         self._interrupted = asyncio.Event()
         self._clock = WallClock()
+        self._past = tuple(past)
 
     # --- what a face may call ------------------------------------------------------------------
 
@@ -133,6 +136,7 @@ class Driver:
 
     async def _begin(self) -> None:
         recorder = self._stage.peers.recorder
+        self._take(self._past)
         await self._follow(0.0)
         started = self._population.started
         if started is None:
@@ -339,7 +343,9 @@ class Driver:
 
     async def _follow(self, timeout_s: float) -> None:
         """Fold and show what is new; waits for the first record up to the time-out."""
-        records = await self._stage.peers.recorder.watch(self._seq, timeout_s)
+        self._take(await self._stage.peers.recorder.watch(self._seq, timeout_s))
+
+    def _take(self, records: Sequence[Record]) -> None:
         for record in records:
             if record.seq <= self._seq:
                 continue

@@ -23,6 +23,7 @@ from milo.core.harness import Harness
 from milo.core.moves import Consultation, Diagnosis
 from milo.core.plan import RunPlan
 from milo.gateway.pins import model_label
+from milo.runtime.sameness import digests
 from milo.runtime.seeding import start_name
 from milo.search.island import (
     Island,
@@ -135,11 +136,13 @@ class ScaleRun:
         splits = self._suite.splits
         started = RunStarted(
             name=self.store.name,
-            plan={"strategy": self._plan.strategy.name, "suite": self._suite.name},
+            plan=encode_plan(self._plan),
             search=splits.search,
             validation=splits.validation,
             test=splits.test,
             model=self._model,
+            seeds=tuple(seed.name for seed in self._seeds),
+            tasks=digests(self._suite),
         )
         islands = {}
         for number, reference in enumerate(self._references()):

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Sequence
 
 import pytest
 
 from milo.core.attempt import Outcome, Status
 from milo.core.budget import Budget
 from milo.core.errors import HarnessError
-from milo.core.events import CandidateProposed, RunEnded, Verdict
+from milo.core.events import CandidateProposed, Record, RunEnded, Verdict
 from milo.core.harness import Harness
 from milo.core.plan import AgentsPlan, ClusterPlan, RunPlan, StrategyPlan
 from milo.core.population import Population
 from milo.core.ports import AttemptJob, AttemptResult
 from milo.runtime.driver import Driver, Ending, Watcher
 from milo.runtime.parts import HostParts
+from milo.runtime.recorder import Recorder
 from milo.runtime.seeding import Seed
 from milo.runtime.stage import InlineStage
 from milo.search.rules import RulesOrchestrator
@@ -128,6 +130,28 @@ async def test_a_replay_that_is_killed_twenty_times_gives_the_identical_lineage(
     ending = await drive(parts_of(plan_of(seed=run_seed), again, **replaying))
     assert not ending.interrupted
     assert lineage_of(again) == lineage_of(recorded)
+
+
+async def test_what_a_resume_has_read_from_the_disk_does_not_come_over_the_bus_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    records = MemoryRecords()
+    await crash_after(parts_of(plan_of(), records), 12)
+    past, asked = tuple(records.records()), []
+    watch = Recorder.watch
+
+    async def watched(self: Recorder, after_seq: int, timeout_s: float) -> Sequence[Record]:
+        asked.append(after_seq)
+        return await watch(self, after_seq, timeout_s)
+
+    monkeypatch.setattr(Recorder, "watch", watched)
+    parts = parts_of(plan_of(), records)
+    shown: list[Record] = []
+    watcher = Watcher(on_records=shown.extend, on_load=lambda *_: None)
+    driver = Driver(parts, InlineStage(parts), seeds(), watcher, past=past)
+    assert (await driver.run()).searched
+    assert asked[0] == past[-1].seq
+    assert shown == records.journal
 
 
 async def test_infrastructure_faults_are_retried_and_never_scored_as_zero(
