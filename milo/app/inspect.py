@@ -12,8 +12,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
-
 from milo.app.convert import nearest
 from milo.app.run_progress import RunProgress
 from milo.core.attempt import Outcome
@@ -23,7 +21,6 @@ from milo.core.lineage import Node
 from milo.store import RunReader, find_run
 from milo.views.concluding import build_report
 from milo.views.progress_file import quick_status
-from milo.views.rendering import print_report, report_markdown
 from milo.views.report import Place, Report, report_json
 from milo.views.status import Status, status_json
 from milo.views.status import status_text as status_words
@@ -115,6 +112,11 @@ def place_of(reader: RunReader) -> Place:
 
 def report_text(path: Path, *, form: str) -> str:
     """What `milo report` prints; `form` is ``text``, ``json`` or ``markdown``."""
+    # Imported here: rich takes a tenth of a second, for which `milo status` need not wait.
+    from rich.console import Console
+
+    from milo.views.rendering import print_report, report_markdown
+
     report = report_of(path)
     if form == "json":
         return report_json(report)

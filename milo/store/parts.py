@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from milo.core.attempt import Outcome, Usage
@@ -97,6 +96,9 @@ class Parts:
 
     def rows_of_harness(self, digest: str) -> Rows:
         """All rows of one harness, superseded ones included."""
+        # Imported here: it costs 0.1 s, which most readers of a run need not wait for.
+        import pyarrow.compute as pc
+
         found = [np.empty(0, np.int64)]
         for number in self._of_harness.get(digest, ()):
             mask = pc.equal(self._table(number)["harness"].cast(pa.string()), digest)
