@@ -14,7 +14,7 @@ from pathlib import Path
 
 from milo.app.sandboxes import choose_sandbox
 from milo.core.plan import ClusterPlan
-from milo.rollout.scratch import make_folder, reap_folders
+from milo.rollout.scratch import make_folder, reap_folders, scratch_root
 
 
 def owner_of(run: Path) -> str:
@@ -35,6 +35,14 @@ class Leftovers:
     owner: str
 
     async def sweep(self) -> int:
-        """Remove what dead processes of the run left; how many things. Raises `MiloError`."""
-        count = await asyncio.to_thread(reap_folders, Path(tempfile.gettempdir()), self.owner)
-        return count + await choose_sandbox(self.cluster).reap(self.owner)
+        """Remove what dead processes of the run left; how many things.
+
+        Raises `MiloError` where the sandbox can't be had any more; folders are removed all the same.
+        """
+        count = 0
+        try:
+            count += await choose_sandbox(self.cluster).reap(self.owner)
+        finally:
+            for root in {scratch_root(), Path(tempfile.gettempdir())}:
+                count += await asyncio.to_thread(reap_folders, root, self.owner)
+        return count

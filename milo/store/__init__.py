@@ -10,6 +10,7 @@ One process owns a run directory for writing (`RunStore`); any number read it, a
     attempts/
       part-00001.parquet   outcomes, one row an attempt, typed columns (`read_table`)
       pending.jsonl        outcomes that are not yet in a part
+      sums.json            what the parts come to; may be lost
     traces/ab/abcd….json.gz   traces by the SHA-256 of their JSON, each stored once
     harnesses.git          a bare git repository: a commit per candidate, a graft is a merge;
                            refs/heads/<island> is the newest, refs/milo/candidates/<id> each one
