@@ -37,7 +37,7 @@ class Leftovers:
     async def sweep(self) -> int:
         """Remove what dead processes of the run left; how many things.
 
-        Raises `MiloError` where the sandbox can't be had any more; folders are removed all the same.
+        Raises `MiloError` where the sandbox can't be had any more; folders go all the same.
         """
         count = 0
         try:
