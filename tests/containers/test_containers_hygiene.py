@@ -17,8 +17,9 @@ from milo.core.task import Limits, Network
 from milo.core.tree import FileTree
 from milo.rollout.docker.engine import Engine
 from milo.rollout.docker.labels import OWNER, RUN
+from milo.rollout.docker.networks import Networks
 from milo.rollout.docker.sandbox import DockerSandbox
-from milo.rollout.maker import this_maker
+from milo.rollout.maker import maker_name, this_maker
 from milo.testing.sandbox_cases import let_others_pass, python, shell
 
 ROOT = Path(__file__).parents[2]
@@ -173,3 +174,45 @@ async def test_a_public_network_is_the_environments_own(
     finally:
         for environment in opened:
             await environment.close()
+
+
+async def test_there_are_networks_for_more_environments_than_the_engine_has_addresses_for(
+    engine: Engine, sandbox: DockerSandbox
+) -> None:
+    """Its own pool ends after some thirty; a host may have hundreds of slots."""
+    if "public-network" not in sandbox.capabilities:
+        pytest.skip("this engine can make no bridges")
+    networks = Networks(engine)
+    try:
+        made = [await networks.make("many") for _ in range(40)]
+        assert len(set(made)) == 40
+    finally:
+        assert await networks.reap("many") == 40
+    assert of_run(engine, "many") == []
+
+
+async def test_the_reaper_takes_what_the_dead_left_in_passing_and_nothing_else(
+    engine: Engine, sandbox: DockerSandbox
+) -> None:
+    """Probes of images belong to no run; volumes outlive a container that an engine dropped."""
+    dead = {OWNER: f"{this_maker().partition('-')[0]}-7fffffff-1"}
+    living = {OWNER: maker_name(os.getppid())}
+    api = engine.api
+    owners = {"dead": {RUN: "", **dead}, "living": {RUN: "", **living}, "foreign": {}}
+    boxes = {
+        name: api.create_container(BASE, ["true"], labels=given)["Id"]
+        for name, given in owners.items()
+    }
+    for name, given in {"dead": dead, "living": living}.items():
+        api.create_volume(f"milo-test-{name}", labels={RUN: "passing", **given})
+    try:
+        assert await sandbox.reap("passing") == 2
+        assert await sandbox.reap("passing") == 0
+        left = {one["Id"] for one in api.containers(all=True)}
+        assert {name for name, box in boxes.items() if box in left} == {"living", "foreign"}
+        volumes = api.volumes(filters={"label": f"{RUN}=passing"})["Volumes"]
+        assert [one["Name"] for one in volumes] == ["milo-test-living"]
+    finally:
+        for name in ("living", "foreign"):
+            api.remove_container(boxes[name])
+        api.remove_volume("milo-test-living")

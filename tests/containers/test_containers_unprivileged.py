@@ -30,7 +30,8 @@ from milo.core.ports import EnvironmentSpec
 from milo.core.task import Image, Limits, Network, Setting
 from milo.core.tree import FileTree
 from milo.rollout.docker.choose import choose_docker
-from milo.testing.sandbox_cases import TUNNELS, python, shell
+from milo.testing.sandbox_cases import python, shell
+from milo.testing.sandbox_programs import TUNNELS
 
 base, address, root = sys.argv[1:]
 

@@ -105,7 +105,10 @@ class DockerEnvironment:
             doors=doors.open,
             overfull=self._disk.overfull,
         )
-        return await self._container.run(order)
+        try:
+            return await self._container.run(order)
+        except OSError as error:
+            raise MiloError(f"a command could not be run: {error}") from error
 
     async def workspace(self) -> FileTree:
         """The workspace's regular files; with an image, those that the task names or that are not
