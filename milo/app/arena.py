@@ -1,27 +1,28 @@
 """`milo arena`: the archive of records, verifying a file, exporting a construction; and the seeds.
 
 Records of finished and running runs are taken into the archive whenever it is looked at, so
-nothing is lost with a run that died.
+nothing is lost with a run that died. That a published value is beaten is said only of what was
+proved in exact arithmetic.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from milo.core.errors import ConfigError, RunError, UserError
-from milo.core.events import CandidateScored
+from milo.app.arena_runs import gathered
+from milo.core.errors import ConfigError, UserError
 from milo.core.harness import Harness
 from milo.runtime.seeding import Seed
-from milo.store import RunReader
 from milo.suites.arena.archive import Archive, Best, Provenance
 from milo.suites.arena.drawing import drawing
+from milo.suites.arena.exact import prove
 from milo.suites.arena.harness.seeds import seed_trees
 from milo.suites.arena.problems.catalogue import candidate_of, parse, problems
-from milo.suites.arena.problems.packing import unpacked
-from milo.suites.arena.problems.problem import Array, Problem, Rejected, verify
+from milo.suites.arena.problems.problem import Array, Problem, Rejected, Verified, verify
+from milo.suites.arena.tasks import start_of
 
 FOLDER = Path("arena")
 """Where the archive lies, below the current directory."""
@@ -40,12 +41,13 @@ def arena_seeds(*, with_model: bool) -> tuple[Seed, ...]:
 
 
 def status_text(*, as_json: bool, folder: Path = FOLDER, runs: Sequence[Path] = RUNS) -> str:
-    """A line per problem: best known, ours, the margin (positive where ours is better)."""
+    """A line per problem: best known, ours, the margin (positive where ours is better) and whether
+    it is proved."""
     archive = gathered(folder, runs)
     rows = [_row(problem, archive.best(problem.name)) for problem in problems().values()]
     if as_json:
         return json.dumps(rows, indent=1)
-    head = ("problem", "best known", "by", "ours", "margin", "asked", "from")
+    head = ("problem", "best known", "by", "ours", "margin", "proof", "asked", "from")
     lines = [head, *(tuple(_cell(row[key]) for key in head) for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     text = "\n".join(
@@ -65,74 +67,27 @@ def _row(problem: Problem, ours: Best | None) -> dict[str, object]:
         "by": best.who if best else "",
         "ours": ours.value if ours else None,
         "margin": margin,
+        "proof": _proof(problem, ours.construction) if ours and (margin or 0) > 0 else "",
         "asked": problem.minimum_improvement or None,
         "from": f"{made.source} {made.candidate}".strip() if made else "",
     }
+
+
+def _proof(problem: Problem, construction: Array) -> str:
+    """How far exact arithmetic bears out that the best published value is beaten."""
+    best = problem.best_published
+    assert best is not None, "there is a margin over it"
+    try:
+        proved = prove(problem, candidate_of(problem, construction)).beats(problem, best)
+    except Rejected as error:
+        return f"none: {error}"
+    return "exact" if proved else "none: within the rounding of what was published"
 
 
 def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.3g}" if abs(value) < 1e-2 else f"{value:.11g}"
     return "" if value is None else str(value)
-
-
-def gathered(folder: Path, runs: Sequence[Path]) -> Archive:
-    """The archive with what the runs below these folders found entered."""
-    archive = Archive(folder)
-    for place in runs:
-        for plan in sorted(place.rglob("plan.json")) if place.is_dir() else ():
-            for problem, construction, provenance in _found(plan.parent):
-                best = archive.best(problem)
-                known = problems()[problem]
-                if best is None or known.gain(known.fast(construction), best.value) > 0:
-                    archive.add(problem, construction, provenance)
-    return archive
-
-
-def _found(run: Path) -> Iterator[tuple[str, Array, Provenance]]:
-    """Every construction that a verifier of the run packed into its output."""
-    try:
-        reader = RunReader(run)
-    except RunError:
-        return
-    with reader:
-        if not _is_arena(reader):
-            return
-        names = {node.harness: node.candidate for node in reader.population().lineage}
-        scored = _scored(reader)
-        for outcome in reader.attempts.iter():
-            if not outcome.trace:
-                continue
-            for line in reader.traces.get(outcome.trace).verifier_output.splitlines():
-                held = unpacked(line)
-                if held is None or held.problem not in problems():
-                    continue
-                candidate = names.get(outcome.key.harness, "")
-                yield (
-                    held.problem,
-                    held.construction,
-                    Provenance(
-                        source=run.name,
-                        when=scored.get(candidate, time.time()),
-                        candidate=candidate,
-                        attempt=str(outcome.key),
-                        task=outcome.key.task,
-                    ),
-                )
-
-
-def _is_arena(reader: RunReader) -> bool:
-    suite = reader.plan.get("suite")
-    return isinstance(suite, dict) and suite.get("name") == "arena"
-
-
-def _scored(reader: RunReader) -> dict[str, float]:
-    """When each candidate was first scored."""
-    times: dict[str, float] = {}
-    for record in reader.records():
-        if isinstance(record.event, CandidateScored):
-            times.setdefault(record.event.candidate, record.time)
-    return times
 
 
 # --- verify ------------------------------------------------------------------------------------
@@ -153,20 +108,23 @@ def verify_text(file: Path, name: str, *, keep: bool, folder: Path = FOLDER) -> 
         f"direct {problem.direct(found.construction)!r}, FFT or vectorised "
         f"{problem.fast(found.construction)!r}",
     ]
-    best = problem.best_published
-    if best is not None:
-        gain = problem.gain(found.value, over=best.value)
-        enough = gain >= problem.minimum_improvement and gain > 0
-        asked = problem.minimum_improvement
-        lines.append(
-            f"against {best.who} ({best.value!r}): {gain:+.3e}; the arena asks for {asked:g}: "
-            + ("enough" if enough else "not enough")
-        )
+    lines += _compared(problem, found)
     if keep:
         made = Provenance(source=file.name, when=time.time())
         entered = Archive(folder).add(problem.name, found.construction, made)
         lines.append("entered into the archive" if entered else "not better than the archive's")
     return "\n".join(lines)
+
+
+def _compared(problem: Problem, found: Verified) -> list[str]:
+    best = problem.best_published
+    if best is None:
+        return []
+    gain, asked = problem.gain(found.value, over=best.value), problem.minimum_improvement
+    enough = "enough" if gain >= asked and gain > 0 else "not enough"
+    against = f"against {best.who} ({best.value!r}): {gain:+.3e}; the arena asks for {asked:g}: "
+    proof = [f"proof that it is better: {_proof(problem, found.construction)}"] if gain > 0 else []
+    return [against + enough, *proof]
 
 
 def _problem_of(file: Path, candidate: object, name: str) -> Problem:
@@ -213,8 +171,6 @@ def export_text(
 
 def _start(best: Best) -> Array | None:
     """The frozen construction of the record's task; None for a record without a task."""
-    from milo.suites.arena.tasks import start_of
-
     index = best.provenance.task.rpartition("-")[2]
     if not index.isdigit():
         return None

@@ -9,7 +9,7 @@ OK = 0
 
 
 def add_arena(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `milo arena status`, `verify` and `export`."""
+    """Add `milo arena status`, `verify`, `export` and `curve`."""
     arena = commands.add_parser("arena", help="records of open problems")
     kinds = arena.add_subparsers(dest="arena_command", required=True, metavar="COMMAND")
     status = kinds.add_parser("status", help="best known, ours, margin, threshold")
@@ -25,6 +25,10 @@ def add_arena(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     export.add_argument("--to", type=Path, metavar="FILE", help="instead of the terminal")
     export.add_argument("--plot", type=Path, metavar="FILE.svg", help="over where it started")
     export.set_defaults(handler=_export)
+    curve = kinds.add_parser("curve", help="a run's best so far against wall-clock")
+    curve.add_argument("run", metavar="RUN", help="a path or a unique name")
+    curve.add_argument("--json", action="store_true")
+    curve.set_defaults(handler=_curve)
 
 
 def _status(args: argparse.Namespace) -> int:
@@ -45,4 +49,12 @@ def _export(args: argparse.Namespace) -> int:
     from milo.app.arena import export_text
 
     print(export_text(args.problem, to=args.to, plot=args.plot))
+    return OK
+
+
+def _curve(args: argparse.Namespace) -> int:
+    from milo.app.arena_runs import curve_text
+    from milo.app.inspect import locate
+
+    print(curve_text(locate(args.run, Path("runs")), as_json=args.json))
     return OK

@@ -17,7 +17,7 @@ from filelock import FileLock
 from milo.core.errors import RecordError
 from milo.suites.arena.problems.catalogue import candidate_of, problems
 from milo.suites.arena.problems.packing import packed, unpacked
-from milo.suites.arena.problems.problem import Array, Rejected, verify
+from milo.suites.arena.problems.problem import AGREEMENT, Array, Rejected, verify
 
 FILE = "records.jsonl"
 LOCK_S = 30.0
@@ -126,15 +126,16 @@ class Archive:
             problem = self._known[held.problem]
             found = verify(problem, candidate_of(problem, held.construction))
             before = self.best(held.problem)
-            if found.value != held.value:
+            # Another machine's arithmetic may round the last bit another way.
+            if not abs(found.value - held.value) <= AGREEMENT * max(abs(held.value), problem.floor):
                 raise ValueError(f"it says {held.value!r}, the verifiers {found.value!r}")
-            if before and problem.gain(found.value, over=before.value) <= 0:
+            if before and problem.gain(held.value, over=before.value) <= 0:
                 raise ValueError("it is no better than one before it")
         except (ValueError, KeyError, TypeError, Rejected) as error:
             raise RecordError(f"{self.path} line {number} can't be trusted: {error}") from error
         return Best(
             problem=held.problem,
-            value=found.value,
+            value=held.value,
             construction=found.construction,
             provenance=_provenance(data),
         )

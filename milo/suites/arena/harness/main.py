@@ -29,7 +29,7 @@ MARGIN_S = 1.0
 WHERE, WHAT = Path("construction.json"), Path("problem.json")
 SMOKE_S = 0.5
 LEADING = ("state", "seconds")
-NEWS = 1e-13
+NEWS = 1e-11
 """Relative gain from which a better construction is told of."""
 
 

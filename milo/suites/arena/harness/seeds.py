@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from milo.core.tree import FileTree
 
-SCHEDULES = ("linear", "smooth", "subgradient")
+SCHEDULES = ("linear", "smooth", "multiresolution", "basin", "annealing", "subgradient")
 PACKAGE = "milo.suites.arena"
 MANIFEST = """name = "{name}"
 description = "{description}"

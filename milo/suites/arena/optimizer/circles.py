@@ -16,8 +16,9 @@ from milo.suites.arena.problems.points import pairs
 from milo.suites.arena.problems.problem import Array
 
 SAFE = 1e-14
-NEAR = 0.35
-"""Circles farther apart than this beyond touching are left out of a linear program."""
+NEAR = 0.08
+"""Circles farther apart than this and four steps beyond touching are left out of a linear program;
+`settled` cuts what they may overlap then."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,7 +89,7 @@ class Packing:
         i, j = pairs(n)
         gap = x[i, :2] - x[j, :2]
         distance = np.sqrt((gap**2).sum(axis=1))
-        near = distance < x[i, 2] + x[j, 2] + NEAR + 3 * radius
+        near = distance < x[i, 2] + x[j, 2] + NEAR + 4 * radius
         i, j, gap = i[near], j[near], gap[near]
         unit = gap / np.maximum(distance[near], 1e-12)[:, None]
         columns = np.column_stack((2 * n + i, 2 * n + j, i, n + i, j, n + j))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import hankel, toeplitz
 
 from milo.suites.arena.optimizer.landscape import Step
 from milo.suites.arena.optimizer.linear import minimax
@@ -21,6 +22,9 @@ BELOW_ONE = 1.0 - 1e-13
 """Values stay below one by this much, so that the verifier's rescaling can't lift them over it."""
 ROWS_PER_VALUE = 1.2
 MASS_WEIGHT = 20.0
+STEEPNESS = 4.0
+NOWHERE = 1e9
+"""The value of a function without a positive mean, which a line search must turn back from."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,8 +87,7 @@ class Curves:
     def step(self, x: Array, radius: float) -> Step | None:
         """Sequential linear programming on the largest pieces."""
         g = self.pieces(x)
-        count = min(len(g), int(ROWS_PER_VALUE * len(x)) + 20)
-        rows = np.argpartition(-g, count - 1)[:count]
+        rows = _telling(g, x, radius)
         low, high = self._room(x, radius)
         found = minimax(g[rows], self.slopes(x, rows), low, high)
         return None if found is None else Step(self.repair(x + found[0]), found[1])
@@ -99,11 +102,35 @@ class Curves:
         return np.minimum(low, 0.0), np.maximum(high, 0.0)
 
     def smoothed(self, x: Array, sharpness: float) -> tuple[float, Array]:
-        """Smoothed maximum with a penalty on the mean, so that bounds are all that is left."""
+        """Smoothed maximum: at mean one where scale is free, else with a penalty on the mean, so
+        that bounds are all that is left."""
+        if self.upper is None:
+            return self._at_mean(x, sharpness)
         off = float(x.mean()) - self.mean
         value, weights = softmax(self.pieces(x), sharpness)
         gradient = self.pulled(x, weights) + 2 * MASS_WEIGHT * off / len(x)
         return value + MASS_WEIGHT * off * off, gradient
+
+    def _at_mean(self, x: Array, sharpness: float) -> tuple[float, Array]:
+        """Value and gradient of the function brought to its mean, as a function of x."""
+        factor = float(x.mean()) / self.mean
+        if factor <= 0:
+            return NOWHERE, np.zeros(len(x))
+        value, weights = softmax(self.pieces(x / factor), sharpness)
+        gradient = self.pulled(x / factor, weights) / factor
+        return value, gradient - float(gradient @ x) / (factor * self.mean * len(x))
+
+
+def _telling(g: Array, x: Array, radius: float) -> np.ndarray:
+    """The pieces that can be the largest after a step, at most `ROWS_PER_VALUE` a value.
+
+    A step changes every value by at most radius · mean|x|, and so every piece by at most
+    `STEEPNESS` · radius · mean|x|²: the largest falls by that, another rises by that.
+    """
+    count = min(len(g), int(ROWS_PER_VALUE * len(x)) + 20)
+    rows = np.argpartition(-g, count - 1)[:count]
+    reach = STEEPNESS * radius * float(np.abs(x).mean()) ** 2
+    return np.asarray(rows[g[rows] >= g.max() - 2 * reach])
 
 
 def softmax(g: Array, sharpness: float) -> tuple[float, Array]:
@@ -177,6 +204,27 @@ def square_pulled(f: Array, weights: Array) -> Array:
     return np.asarray(convolution(weights, f[::-1])[n - 1 : 2 * n - 1]) * 4 / n
 
 
+def overlap_bend(weights: Array) -> Array:
+    """Second derivatives of Σ weights · pieces: a Toeplitz matrix."""
+    n = (len(weights) + 1) // 2
+    both = weights[n - 1 :] + weights[n - 1 :: -1]
+    return np.asarray(toeplitz(both)) * (-2 / n)
+
+
+def square_bend(weights: Array) -> Array:
+    """Second derivatives of Σ weights · pieces: a Hankel matrix."""
+    n = (len(weights) + 1) // 2
+    return np.asarray(hankel(weights[:n], weights[n - 1 :])) * (4 / n)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Peaks(Curves):
+    """Curves whose value is the largest piece. `bend` gives the second derivatives of a weighted
+    sum of pieces, from the weights alone: the pieces are quadratic."""
+
+    bend: Callable[[Array], Array]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SecondCurves(Curves):
     """The second inequality: maximise ∥f*f∥₂² over ∥f*f∥∞ at a fixed sum (value: minus that)."""
@@ -190,8 +238,7 @@ class SecondCurves(Curves):
         """Dinkelbach: minimise ratio · max − square, both linearised at x."""
         square, gradient, top = _second_terms(x)
         c = convolution(x, x)
-        count = min(len(c), int(ROWS_PER_VALUE * len(x)) + 20)
-        rows = np.argpartition(-c, count - 1)[:count]
+        rows = _telling(c * (2 / len(x)), x, radius)
         ratio = square / top
         low, high = self._room(x, radius)
         slopes = square_slopes(x, rows) * len(x) / 2 * ratio
@@ -228,27 +275,29 @@ def _second_terms(f: Array) -> tuple[float, Array, float]:
     return square, np.asarray(gradient), float(c.max())
 
 
-def overlap_curves() -> Curves:
+def overlap_curves() -> Peaks:
     """Erdős minimum overlap."""
-    return Curves(
+    return Peaks(
         mean=0.5,
         lower=0.0,
         upper=BELOW_ONE,
         pieces=overlap_pieces,
         slopes=overlap_slopes,
         pulled=overlap_pulled,
+        bend=overlap_bend,
     )
 
 
-def autocorrelation_curves(*, signed: bool) -> Curves:
+def autocorrelation_curves(*, signed: bool) -> Peaks:
     """The first (f ≥ 0) and the third (signed) inequality."""
-    return Curves(
+    return Peaks(
         mean=1.0,
         lower=None if signed else 0.0,
         upper=None,
         pieces=square_pieces,
         slopes=square_slopes,
         pulled=square_pulled,
+        bend=square_bend,
     )
 
 

@@ -6,52 +6,19 @@ landscape's own scale.
 
 from __future__ import annotations
 
+import heapq
 import math
 from types import MappingProxyType
 
 import numpy as np
-from scipy.optimize import minimize
 
-from milo.suites.arena.optimizer.landscape import Linear, Scaled, Smooth
+from milo.suites.arena.optimizer.descents import Reached, descend, inside, settle, smooth_descent
+from milo.suites.arena.optimizer.landscape import Scaled, Smooth
 from milo.suites.arena.optimizer.search import State
 from milo.suites.arena.problems.problem import Array
 
-SMALLEST_GAIN = 1e-15
-WIDEN, NARROW = 1.6, 0.4
-
-
-def descend(
-    state: State, x: Array, deadline: float, *, radius: float, floor: float, hopeless: float
-) -> tuple[Array, float]:
-    """Sequential linear programming with a trust region, from x; the point reached, its value.
-
-    Ends when the radius falls below `floor` or the model promises nothing; or, after some steps,
-    when the value is still above `hopeless` and a few more steps like the last won't change that.
-    """
-    landscape = state.landscape
-    value = landscape.value(x)
-    if not isinstance(landscape, Linear):
-        return x, value
-    steps, recent = 0, value
-    while state.clock() < deadline and radius > floor:
-        step = landscape.step(x, radius)
-        if step is None:
-            radius *= NARROW
-            continue
-        promised = value - step.promised
-        if promised < SMALLEST_GAIN:
-            break
-        reached = landscape.value(step.x)
-        kept = value - reached
-        if kept > 0.05 * promised:
-            x, value = step.x, reached
-        radius *= WIDEN if kept > 0.7 * promised else NARROW if kept < 0.25 * promised else 1.0
-        steps += 1
-        if steps % 30 == 0:
-            if value - 3 * (recent - value) > hopeless:
-                break
-            recent = value
-    return x, value
+HOPE = 2e-3
+"""Relative distance from the best at which a descent on its way is given up."""
 
 
 def linearise(state: State, seconds: float, radius: float = 0.1, floor: float = 1e-9) -> None:
@@ -61,33 +28,28 @@ def linearise(state: State, seconds: float, radius: float = 0.1, floor: float = 
     state.offer(state.x)
 
 
+def interior(state: State, seconds: float, start: float = 1e-3, end: float = 1e-12) -> None:
+    """An interior-point descent from the present point, its barrier let down from `start`."""
+    until = state.clock() + seconds
+    _take(state, inside(state, state.x, until, start=start, end=end, hopeless=math.inf))
+
+
 def hop(
-    state: State,
-    seconds: float,
-    size: float = 0.15,
-    radius: float = 0.05,
-    warmth: float = 1e-4,
-    inner: str = "linear",
+    state: State, seconds: float, size: float = 0.15, radius: float = 0.01, warmth: float = 1e-4
 ) -> None:
     """Basin hopping: kick, descend, keep what is better (or barely worse, by `warmth`)."""
     until = state.clock() + seconds
-    x, value = state.x, state.value(state.x)
-    home, least = x, value
+    here = home = Reached(state.x, state.value(state.x))
     while state.clock() < until:
-        kicked = state.landscape.kicked(x, state.rng, size * state.rng.random())
-        if inner == "linear" and isinstance(state.landscape, Linear):
-            new, reached = descend(
-                state, kicked, until, radius=radius, floor=1e-7, hopeless=least + abs(least) * 1e-4
-            )
-        else:
-            new = _smooth_descent(state, kicked, until, math.inf, 200)
-            reached = state.value(new)
-        if reached < value + abs(least) * warmth * state.rng.exponential():
-            x, value = new, reached
-        if reached < least:
-            home, least = new, reached
-            state.offer(new)
-    state.x = home
+        kicked = state.landscape.kicked(here.x, state.rng, size * state.rng.random())
+        bound = home.value + abs(home.value) * HOPE
+        new = settle(state, kicked, until, radius=radius, hopeless=bound)
+        if new.value < here.value + abs(home.value) * warmth * state.rng.exponential():
+            here = new
+        if new.value < home.value:
+            home = new
+            state.offer(new.x)
+    state.x = home.x
 
 
 def restart(
@@ -98,40 +60,81 @@ def restart(
     Functions are started on random grids between `short` and `long` steps.
     """
     until = state.clock() + seconds
-    least = state.value(state.x)
     while state.clock() < until:
         like = state.x
         if isinstance(state.landscape, Scaled):
             like = np.zeros(int(state.rng.integers(short, max(short, long) + 1)))
         start = state.landscape.random(state.rng, like)
-        bound = least + abs(least) * 2e-3
-        if isinstance(state.landscape, Linear):
-            new, value = descend(state, start, until, radius=radius, floor=1e-7, hopeless=bound)
-        else:
-            new = _smooth_descent(state, start, until, math.inf, 300)
-            value = state.value(new)
-        if value < least:
-            state.x, least = new, value
-            state.offer(new)
+        least = state.value(state.x)
+        bound = least + abs(least) * HOPE
+        _take(state, settle(state, start, until, radius=_any(state, radius), hopeless=bound))
 
 
 def refine(state: State, seconds: float, factor: int = 2, size: float = 0.05) -> None:
-    """Multi-resolution: put a function on a grid `factor` times as fine, shake it, descend.
-
-    Without the shaking the finer function is a stationary point of every linear model.
-    """
+    """Multi-resolution: put a function on a grid `factor` times as fine, shake it, descend."""
     if not isinstance(state.landscape, Scaled) or len(state.x) * factor > state.most:
         return
     until = state.clock() + seconds
-    fine = state.landscape.resized(state.x, len(state.x) * factor)
+    _take(state, _refined(state, state.x, factor, size, until))
+
+
+def climb(
+    state: State, seconds: float, coarse: int = 24, keep: int = 6, size: float = 0.05
+) -> None:
+    """Multi-resolution from scratch: many coarse starts, the best refined level by level.
+
+    A third of the time goes to the starts; then every level doubles the grid of the best `keep`
+    (half as many on each level) in half of the time that is left.
+    """
+    if not isinstance(state.landscape, Scaled):
+        return
+    until = state.clock() + seconds
+    pool = _starts(state, coarse, state.clock() + seconds / 3)
+    while pool and len(pool[0].x) * 2 <= state.most and state.clock() < until:
+        chosen = heapq.nsmallest(keep, pool, key=lambda one: one.value)
+        each = (until - state.clock()) / 2 / len(chosen)
+        pool = []
+        for one in chosen:
+            limit = min(until, state.clock() + each)
+            pool.append(_refined(state, one.x, 2, size, limit))
+            _take(state, pool[-1])
+        keep = max(1, keep // 2)
+
+
+def _starts(state: State, coarse: int, until: float) -> list[Reached]:
+    """Random coarse functions of about `coarse` steps, each descended."""
+    pool: list[Reached] = []
+    while state.clock() < until:
+        like = np.zeros(int(state.rng.integers(coarse, coarse + coarse // 4 + 1)))
+        start = state.landscape.random(state.rng, like)
+        least = min((one.value for one in pool), default=math.inf)
+        bound = least + abs(least) * HOPE
+        pool.append(settle(state, start, until, radius=_any(state, 0.1), hopeless=bound))
+        _take(state, pool[-1])
+    return pool
+
+
+def _any(state: State, radius: float) -> float:
+    """A radius up to ten times smaller: from one far start a wide one finds one optimum only."""
+    return radius * math.exp(-math.log(10.0) * float(state.rng.random()))
+
+
+def _refined(state: State, x: Array, factor: int, size: float, until: float) -> Reached:
+    """The function on a finer grid, shaken and descended.
+
+    Without the shaking the finer function is a stationary point of every linear model.
+    """
+    assert isinstance(state.landscape, Scaled)
+    fine = state.landscape.resized(x, len(x) * factor)
     shaken = state.landscape.repair(fine * (1 + size * state.rng.normal(size=len(fine))))
-    before = state.value(state.x)
-    new, value = descend(
-        state, shaken, until, radius=max(size, 1e-3), floor=1e-8, hopeless=math.inf
-    )
-    if value < before:
-        state.x = new
-        state.offer(new)
+    return settle(state, shaken, until, radius=max(size, 1e-3))
+
+
+def _take(state: State, reached: Reached) -> None:
+    """Go there if it is better than where the search is."""
+    if reached.value < state.value(state.x):
+        state.x = reached.x
+        state.offer(reached.x)
 
 
 def smooth(
@@ -143,34 +146,11 @@ def smooth(
     until = state.clock() + seconds
     sharpness, x = start, state.x
     while state.clock() < until and sharpness <= end:
-        x = _smooth_descent(state, x, until, sharpness, steps)
+        x = smooth_descent(state, x, until, sharpness, steps)
         state.offer(x)
         if state.value(x) < state.value(state.x):
             state.x = x
         sharpness *= 3
-
-
-def _smooth_descent(state: State, x: Array, until: float, sharpness: float, steps: int) -> Array:
-    """One L-BFGS run within the landscape's bounds, then a repair."""
-    landscape = state.landscape
-    if not isinstance(landscape, Smooth):
-        return x
-    shape = x.shape
-
-    def both(flat: Array) -> tuple[float, Array]:
-        value, gradient = landscape.smoothed(flat.reshape(shape), sharpness)
-        return value, gradient.ravel()
-
-    def watch(_: Array) -> None:
-        if state.clock() > until:
-            raise StopIteration
-
-    bounds = [(landscape.lower, landscape.upper)] * x.size
-    options = {"maxiter": steps, "maxcor": 20, "ftol": 1e-15, "gtol": 1e-12}
-    found = minimize(
-        both, x.ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options=options, callback=watch
-    )
-    return landscape.repair(found.x.reshape(shape))
 
 
 def subgradient(state: State, seconds: float, rate: float = 0.02, steps: int = 2000) -> None:
@@ -249,7 +229,8 @@ MOVES = MappingProxyType(
     {
         move.__name__: move
         for move in (
-            linearise, hop, restart, refine, smooth, subgradient, coordinate, anneal, home,
+            linearise, interior, hop, restart, refine, climb, smooth, subgradient, coordinate,
+            anneal, home,
         )
     }
 )  # fmt: skip

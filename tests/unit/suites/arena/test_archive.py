@@ -58,6 +58,26 @@ def test_a_line_that_was_changed_is_refused_with_its_number(tmp_path: Path) -> N
         Archive(tmp_path)
 
 
+def test_a_value_that_another_machine_rounded_otherwise_is_believed(tmp_path: Path) -> None:
+    Archive(tmp_path).add(NAME, published("erdos_haugland_51"), MADE)
+    file = tmp_path / FILE
+    file.write_text(file.read_text().replace("0.38092685343308713", "0.38092685343308724"))
+    best = Archive(tmp_path).best(NAME)
+    assert best is not None
+    assert best.value == 0.38092685343308724
+
+
+def test_a_worse_record_after_a_better_one_is_refused(tmp_path: Path) -> None:
+    lines = []
+    for name in ("erdos_ttt_600", "erdos_alphaevolve_95"):
+        archive = Archive(tmp_path / name)
+        archive.add(NAME, published(name), MADE)
+        lines.append(archive.path.read_text())
+    (tmp_path / FILE).write_text("".join(lines))
+    with pytest.raises(RecordError, match="line 2 can't be trusted: it is no better"):
+        Archive(tmp_path)
+
+
 def test_a_torn_last_line_is_ignored_said_and_cut_off_by_the_next_record(tmp_path: Path) -> None:
     Archive(tmp_path).add(NAME, published("erdos_haugland_51"), MADE)
     with (tmp_path / FILE).open("a") as file:

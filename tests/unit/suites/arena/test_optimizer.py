@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from milo.suites.arena.harness.seeds import SCHEDULES, seed_trees
+from milo.suites.arena.optimizer.descents import descend
 from milo.suites.arena.optimizer.factory import landscape_of
+from milo.suites.arena.optimizer.interior import Curved, descend_inside
 from milo.suites.arena.optimizer.landscape import Linear, Smooth
-from milo.suites.arena.optimizer.moves import MOVES, descend
+from milo.suites.arena.optimizer.moves import MOVES
 from milo.suites.arena.optimizer.search import State, begin, run
 from milo.suites.arena.problems.catalogue import candidate_of, problems
 from milo.suites.arena.problems.problem import verify
@@ -20,6 +22,7 @@ from milo.suites.arena.tasks import SIZES, generate, start_of
 
 PROBLEMS = problems()
 SMOOTH = [name for name in PROBLEMS if isinstance(landscape_of(name), Smooth)]
+CURVED = [name for name in PROBLEMS if isinstance(landscape_of(name), Curved)]
 LINEAR = [name for name in PROBLEMS if isinstance(landscape_of(name), Linear)]
 
 
@@ -48,6 +51,54 @@ def test_smoothed_gradients_are_those_of_finite_differences(name: str) -> None:
     behind, _ = landscape.smoothed(x - h * direction, 30.0)
     slope = float((landscape.smoothed(x, 30.0)[1] * direction).sum())
     assert slope == pytest.approx((ahead - behind) / (2 * h), rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", CURVED)
+def test_slopes_pull_and_bend_are_the_derivatives_of_the_pieces(name: str) -> None:
+    landscape = landscape_of(name)
+    assert isinstance(landscape, Curved)
+    rng = np.random.default_rng(0)
+    x, direction, weights = rng.random(11), rng.normal(size=11), rng.random(21)
+    every, h = np.arange(21), 1e-4
+    ahead, behind = (landscape.pieces(x + s * h * direction) for s in (1, -1))
+    assert landscape.slopes(x, every) @ direction == pytest.approx((ahead - behind) / (2 * h))
+    assert landscape.pulled(x, weights) == pytest.approx(weights @ landscape.slopes(x, every))
+    curved = (ahead - 2 * landscape.pieces(x) + behind) / h**2
+    second = direction @ landscape.bend(weights) @ direction
+    assert second == pytest.approx(weights @ curved, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", CURVED)
+def test_an_interior_descent_keeps_sum_and_bounds_and_finds_an_optimum(name: str) -> None:
+    landscape = landscape_of(name)
+    assert isinstance(landscape, Curved)
+    start = landscape.random(np.random.default_rng(2), np.zeros(20))
+    found = descend_inside(landscape, start, start=0.1, end=1e-9, going=lambda _: True)
+    assert found.mean() == pytest.approx(start.mean(), rel=1e-12)
+    assert landscape.lower is None or found.min() > landscape.lower
+    assert landscape.upper is None or found.max() < landscape.upper
+    value = landscape.value(found)
+    assert value < landscape.value(start)
+    # A linear model finds nothing to gain any more that is worth a thousandth of its radius.
+    step = landscape.step(landscape.repair(found), 1e-4)
+    assert step is not None
+    assert value - step.promised < 1e-7
+
+
+def test_an_interior_descent_is_given_up_where_it_is_told_to() -> None:
+    landscape = landscape_of("erdos-min-overlap")
+    assert isinstance(landscape, Curved)
+    start = landscape.random(np.random.default_rng(2), np.zeros(20))
+    hopes: list[float] = []
+
+    def going(hope: float) -> bool:
+        hopes.append(hope)
+        return len(hopes) < 3
+
+    descend_inside(landscape, start, start=0.1, end=1e-9, going=going)
+    assert len(hopes) == 3
+    assert hopes[0] == -math.inf
+    assert hopes[1] < hopes[2] < landscape.value(start)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
