@@ -29,6 +29,7 @@ from milo.testing.synthetic_run import SyntheticRun
 from milo.views.film import film_of
 from milo.views.page_file import write_page
 from milo.views.plain import PlainView
+from milo.views.points import tracker_points
 from milo.views.progress_file import NotedView, quick_status
 
 SCRUB = """async steps => {
@@ -103,6 +104,8 @@ def bench_records(path: Path) -> None:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     with RunReader(path) as reader, timed("the film"):
         film_of(reader.records())
+    with RunReader(path) as reader, timed("the points of a tracker"):
+        sum(1 for _ in tracker_points(reader.records()))
 
 
 def bench_page(path: Path, page: Path) -> None:
