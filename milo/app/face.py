@@ -61,6 +61,8 @@ class MutatorsChoice:
     model: str = ""
     """The litellm model of model-driven mutators and orchestrator; empty for `model.name` where
     that is hosted."""
+    judge: str = ""
+    """A litellm model that reads every child's patch for task-specific logic; empty for none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,7 +134,9 @@ def face_of(plan: RunPlan) -> Face:
         suite=plan.suite,
         model=plan.model,
         seeds=SeedsChoice(dirs=plan.seeds),
-        mutators=MutatorsChoice(pool=plan.agents.mutators, model=plan.agents.model),
+        mutators=MutatorsChoice(
+            pool=plan.agents.mutators, model=plan.agents.model, judge=plan.agents.judge
+        ),
         strategy=plan.strategy,
         orchestrator=OrchestratorChoice(kind=plan.agents.orchestrator),
         cluster=plan.cluster,
@@ -162,4 +166,5 @@ def _agents(face: Face, has_key: bool) -> AgentsPlan:
     kind = face.orchestrator.kind
     if kind == "auto":
         kind = "agent" if driven else "rules"
-    return AgentsPlan(mutators=pool, orchestrator=kind, model=hosted)
+    judge = face.mutators.judge
+    return AgentsPlan(mutators=pool, orchestrator=kind, model=hosted, judge=judge)

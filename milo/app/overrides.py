@@ -23,6 +23,7 @@ ALIASES: Mapping[str, str] = {
     "agents.mutators": "mutators.pool",
     "agents.orchestrator": "orchestrator.kind",
     "agents.model": "mutators.model",
+    "agents.judge": "mutators.judge",
 }
 """Short or recorded names of keys; a prefix stands for everything below it."""
 

@@ -31,9 +31,10 @@ def _own_server(plan: RunPlan) -> bool:
 
 
 def _of_agents(plan: RunPlan) -> set[str]:
-    """The models that mutators and the orchestrator have of their own."""
+    """The models that mutators, the orchestrator and the judge have of their own."""
     pool = [entry for entry in plan.agents.mutators if not entry.startswith(OWN_MUTATOR)]
-    return ({entry.partition(":")[2] for entry in pool} | {plan.agents.model}) - {""}
+    others = {plan.agents.model, plan.agents.judge}
+    return ({entry.partition(":")[2] for entry in pool} | others) - {""}
 
 
 def unpriced(plan: RunPlan, book: PriceBook) -> tuple[str, ...]:

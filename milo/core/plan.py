@@ -223,6 +223,8 @@ class AgentsPlan:
     """``rules``, or ``agent``."""
     model: str = ""
     """The litellm model of model-driven mutators and orchestrator."""
+    judge: str = ""
+    """A litellm model that reads every child's patch for task-specific logic; empty for none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,12 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from milo.core.attempt import Usage
-from milo.core.errors import HarnessError
+from milo.core.errors import HarnessError, ModelError, ReplayMiss
 from milo.core.evidence import Exchange
 from milo.core.harness import Harness
 from milo.core.ports import Exit
 from milo.core.tree import FileTree
-from milo.runtime.parts import ModelCaller, Peers
+from milo.runtime.parts import ModelCaller, Parts, Peers
+from milo.search.patch_judge import question, refusal_in
+
+
+async def judged(parts: Parts, bench: Bench, patch: str) -> str:
+    """Why the model judge refuses a patch; "" where it doesn't, or where there is none."""
+    judge = parts.plan.agents.judge
+    if not judge:
+        return ""
+    beside = bench.beside("judge", parts.model_caller(f"judge:{judge}"))
+    try:
+        answer, _ = await beside.complete(question(patch))
+    except ReplayMiss:
+        raise
+    except ModelError:
+        return ""
+    finally:
+        await beside.keep()
+        bench.judging = bench.judging + beside.usage
+    return refusal_in(answer)
 
 
 class Bench:
@@ -22,6 +41,11 @@ class Bench:
         self._scope = scope
         self._exchanges: list[Exchange] = []
         self.usage = Usage()
+        self.judging = Usage()
+
+    def beside(self, name: str, caller: ModelCaller) -> Bench:
+        """A bench for somebody else who works on the same child, under a scope of their own."""
+        return Bench(self._peers, caller, f"{self._scope}/{name}")
 
     async def smoke(self, tree: FileTree) -> str:
         """ "" if the tree is a valid harness whose smoke test passes, else the error."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from milo.core.attempt import Usage
@@ -31,7 +31,7 @@ from milo.core.moves import Graft, Move
 from milo.core.ports import Mutator
 from milo.core.redaction import redactor
 from milo.core.task import Suite
-from milo.runtime.bench import Bench
+from milo.runtime.bench import Bench, judged
 from milo.runtime.parts import (
     LIMIT,
     Doing,
@@ -275,23 +275,25 @@ class Shell:
         )
         try:
             proposal = await proposed_by(self._parts.mutator(spec), brief, bench)
-            refusal = await self._preflight(brief, proposal)
+            proposal = replace(proposal, change=self._redactor.value(proposal.change))
+            refusal = await self._preflight(brief, proposal, bench)
         except (ReplayMiss, ClusterError, RecordError, ConfigError):
             raise
         except BudgetSpent as spent:
             raise SearchStopped(f"{LIMIT} {spent}") from None
         except MiloError as failure:
-            await self._record(self._island.sent_back(str(failure), bench.usage))
+            said = self._redactor.text(str(failure))
+            await self._record(self._island.sent_back(said, bench.usage))
             return
         finally:
             await bench.keep()
         if refusal.reason:
-            events = self._island.sent_back(refusal.reason, proposal.usage, refusal.full)
-            await self._record(events)
+            spent = proposal.usage + bench.judging
+            await self._record(self._island.sent_back(refusal.reason, spent, refusal.full))
             return
-        await self._commit(need, brief, proposal)
+        await self._commit(need, brief, replace(proposal, usage=proposal.usage + bench.judging))
 
-    async def _preflight(self, brief: Brief, proposal: Proposal) -> Refusal:
+    async def _preflight(self, brief: Brief, proposal: Proposal, bench: Bench) -> Refusal:
         """What must hold before any attempt is paid, or why it doesn't."""
         parents = [parent.harness for parent in brief.parents]
         refusal = check_child(parents, proposal.tree, self._generality, brief.forbidden_digests)
@@ -301,7 +303,9 @@ class Shell:
         if secret:
             return Refusal(reason=f"the child holds a secret of the run's owner: {secret}")
         child = Harness.from_tree(proposal.tree, "the child")
-        return Refusal(reason=await self._peers.dispatcher.smoke(child))
+        patch = patch_between(parents[0].tree, child.tree)
+        reason = await self._peers.dispatcher.smoke(child)
+        return Refusal(reason=reason or await judged(self._parts, bench, patch))
 
     async def _commit(self, need: NeedChild, brief: Brief, proposal: Proposal) -> None:
         child = Harness.from_tree(proposal.tree, need.candidate)
@@ -380,7 +384,10 @@ class MutatorFailed(MiloError):
 async def proposed_by(mutator: Mutator, brief: Brief, bench: Bench) -> Proposal:
     """The mutator's proposal; what a user's mutator raises becomes `MutatorFailed`."""
     try:
-        return await mutator.propose(brief, bench)
+        made = await mutator.propose(brief, bench)
+        if not isinstance(made, Proposal):
+            raise MutatorFailed(f"{mutator.name} gave {type(made).__name__}, not a Proposal")
+        return made
     except MiloError:
         raise
     except Exception as error:  # the boundary to the user's code: its fault is its child's
