@@ -29,7 +29,9 @@ if TYPE_CHECKING:  # a warden is to stay small
 FAREWELL = b"done"
 LOOK_S = 2.0
 END_S = 10.0
-SWEEPS_AT_S = (0.0, 1.0, 5.0, 15.0)
+STUCK_S = 600.0
+"""How long a killed process may take to die: the system holds some back in a read or a freeze."""
+SWEEPS_AT_S = (0.0, 1.0, 5.0)
 """Seconds between sweeps: a later one catches what dies late, or an engine that comes back."""
 
 
@@ -70,8 +72,11 @@ def watch(ward: int, pipe: int, sweeper: bytes) -> None:
     while not select.select([pipe], [], [], LOOK_S)[0]:
         look(ward, known)
     if os.read(pipe, len(FAREWELL)) != FAREWELL:
-        end(list(known.values()))
+        stuck = end(list(known.values()))
         sweep(pickle.loads(sweeper))
+        if stuck:
+            psutil.wait_procs(stuck, timeout=STUCK_S)
+            sweep(pickle.loads(sweeper))
 
 
 def look(ward: int, known: dict[int, psutil.Process]) -> None:
@@ -83,15 +88,25 @@ def look(ward: int, known: dict[int, psutil.Process]) -> None:
         del known[pid]
 
 
-def end(processes: list[psutil.Process]) -> None:
-    """Kill them and what they started meanwhile; parents first, so that nothing is replaced."""
+def end(processes: list[psutil.Process]) -> list[psutil.Process]:
+    """Kill them and what they started meanwhile, parents first, so that nothing is replaced; who
+    is not dead after ten seconds."""
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
             later = process.children(recursive=True)
             for victim in (process, *later):
                 with contextlib.suppress(psutil.NoSuchProcess):
                     victim.kill()
-    psutil.wait_procs(processes, timeout=END_S)
+    _, alive = psutil.wait_procs(processes, timeout=END_S)
+    return [process for process in alive if not _is_dead(process)]
+
+
+def _is_dead(process: psutil.Process) -> bool:
+    """Also where nobody has reaped it: a container may have no init that does."""
+    try:
+        return bool(process.status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
 
 
 def sweep(sweeper: Sweeper) -> None:
