@@ -31,8 +31,8 @@ from milo.core.events import (
 )
 from milo.core.fitness import Evaluation
 from milo.core.lineage import Lineage
-from milo.core.moves import Curriculum, Graft, Move, Speciate, islands_touched
-from milo.core.topology import IslandState, Topology, best_member, moved_members
+from milo.core.moves import Move, Speciate, islands_touched
+from milo.core.topology import IslandState, Topology, best_member
 from milo.search.deciding import closing, following
 from milo.search.draws import Purpose, draw_seed, generator
 from milo.search.guidance import guidance
@@ -51,6 +51,7 @@ from milo.search.preserving import next_probe
 from milo.search.progress import Standing
 from milo.search.record import IslandRecord
 from milo.search.selection import selection_of
+from milo.search.voiding import why_void
 
 __all__ = [
     "Closed",
@@ -348,7 +349,7 @@ class Island:
         for move in moves:
             if island not in (islands_touched(move) or (island,)):
                 continue
-            void = self._why_void(move)
+            void = why_void(move, self.state, self.lineage)
             settled: Event = (
                 MoveVoided(island=island, round=need.round, move=move, reason=void)
                 if void
@@ -367,23 +368,6 @@ class Island:
     def close(self, reason: str) -> list[Event]:
         """Start no further round; closing twice does nothing."""
         return self.settle() if self.state.closed else self._decided(closing(self._record, reason))
-
-    def _why_void(self, move: Move) -> str:
-        """Why a move can't take effect any more; "" where it can."""
-        state = self.state
-        match move:
-            case Graft(donor_candidate=donor) if donor not in self.lineage:
-                return f"the donor {donor} is not known"
-            case Graft(donor_candidate=donor) if donor in state.members:
-                return f"the donor {donor} is a member already"
-            case Speciate(root=root) if root not in state.members or root == state.root:
-                return f"{root} is no member that could leave"
-            case Speciate(root=root) if not moved_members(state, root, self.lineage):
-                return f"nothing but the best is left below {root}"
-            case Curriculum(epoch=epoch) if epoch <= state.epoch:
-                return f"search set {state.epoch} is as new"
-            case _:
-                return ""
 
     # --- deciding -----------------------------------------------------------------------------
 
