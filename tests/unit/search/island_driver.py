@@ -190,3 +190,27 @@ class World:
 
     def foreign(self, name: str) -> list[Event]:
         return [event for shard, event in self.events if shard not in (name, "orchestrator")]
+
+
+PATIENT = StrategyPlan(admission=AdmissionPlan(alpha=1.0), patience=100)
+
+
+def answer(island: Island, need: NeedScores, harness: str | None = None) -> list:
+    scores = {t: outcome_of(harness or need.harness, t, need.k) for t in need.tasks}
+    return island.scored(need.candidate, need.split, scores)
+
+
+def founded(**changes: object) -> tuple[Island, list]:
+    return Island.found(setup_of(**changes), "a", seed_refs()[0], SEARCH)
+
+
+def after_round_0(**changes: object) -> tuple[Island, list]:
+    island, events = founded(**changes)
+    while isinstance(need := island.ask(), NeedScores):
+        events += answer(island, need)
+    return island, events
+
+
+def in_round_1(**changes: object) -> tuple[Island, list]:
+    island, events = after_round_0(**changes)
+    return island, events + island.begin_round()

@@ -5,12 +5,24 @@ from __future__ import annotations
 import errno
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from milo.core.attempt import AttemptKey, Outcome, Status, Timings, Usage
-from milo.core.events import CandidateJudged, CandidateProposed, CandidateScored, Change, Verdict
+from milo.core.events import (
+    CandidateJudged,
+    CandidateProposed,
+    CandidateScored,
+    Change,
+    Event,
+    IslandFounded,
+    Verdict,
+)
+from milo.core.evidence import Exchange
 from milo.core.fitness import TaskScore
 from milo.core.harness import Harness
+from milo.core.plan import RunPlan
 from milo.core.tree import File, FileTree
+from milo.store import RunStore, encode_plan
 
 MANIFEST = 'name = "small"\nentry = "python3 main.py"\n'
 
@@ -100,3 +112,28 @@ def missing(key_: AttemptKey, detail: str = "provider down") -> Outcome:
 def harness(body: str = "print(1)\n", **files: str) -> Harness:
     texts = FileTree.of_texts({"harness.toml": MANIFEST, **files})
     return Harness.from_tree(FileTree({**texts, "main.py": File(body.encode(), True)}))
+
+
+PLAN = encode_plan(RunPlan(seed=3))
+EXCHANGE = Exchange(
+    request={"messages": [{"role": "user", "content": "hi \ud83d"}], "n": 1.0},
+    response={"choices": []},
+    status=200,
+    seconds=1 / 3,
+)
+
+
+def create(path: Path, name: str = "first") -> RunStore:
+    return RunStore.create(path, name, PLAN, clock=FixedClock(), min_free_bytes=0)
+
+
+def reopen(path: Path) -> RunStore:
+    return RunStore.open(path, clock=FixedClock())
+
+
+def founding(island: str = "a") -> list[Event]:
+    return [
+        proposed(f"{island}.0", island),
+        IslandFounded(island=island, mutator="m", root=f"{island}.0", members=(f"{island}.0",)),
+        judged(f"{island}.0", island),
+    ]
