@@ -20,7 +20,7 @@ import psutil
 
 from milo.core.events import Event
 from milo.store import RunReader
-from milo.testing.scripted_model import JSON, Answer, ScriptedServer
+from milo.testing.scripted_model import JSON, Answer, Script, ScriptedServer
 
 TEST_SH = """#!/bin/sh
 logs="${MILO_LOGS:-/logs}"; tests="${MILO_TESTS:-/tests}"
@@ -33,7 +33,7 @@ ASK = re.compile(r"Write the word (\w+) into")
 MAIN = "import sys; from milo.app.cli import main; sys.exit(main())"
 
 
-def write_suite(folder: Path, n: int = 24) -> Path:
+def write_suite(folder: Path, n: int = 24, image: str = "debian:12") -> Path:
     """A folder of `n` Harbor tasks."""
     for number in range(n):
         word = hashlib.sha256(str(number).encode()).hexdigest()[:8]
@@ -43,7 +43,7 @@ def write_suite(folder: Path, n: int = 24) -> Path:
         (task / "solution").mkdir()
         (task / "task.toml").write_text('version = "1.0"\n[agent]\ntimeout_sec = 60.0\n')
         (task / "instruction.md").write_text(f"Write the word {word} into `word.txt`.\n")
-        (task / "environment" / "Dockerfile").write_text("FROM debian:12\nWORKDIR /workspace\n")
+        (task / "environment" / "Dockerfile").write_text(f"FROM {image}\nWORKDIR /workspace\n")
         (task / "tests" / "test.sh").write_text(TEST_SH)
         (task / "tests" / "expected").write_text(word + "\n")
         (task / "solution" / "solve.sh").write_text(f"#!/bin/sh\necho {word} > word.txt\n")
@@ -61,12 +61,12 @@ def script(request: JSON, nth: int) -> Answer:
 
 
 @contextmanager
-def serving() -> Iterator[ScriptedServer]:
+def serving(answers: Script = script) -> Iterator[ScriptedServer]:
     """The scripted model on a loop of its own, in a thread of this process."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    server = ScriptedServer(script)
+    server = ScriptedServer(answers)
     asyncio.run_coroutine_threadsafe(server.start(), loop).result(10)
     try:
         yield server
@@ -104,7 +104,9 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONUNBUFFERED": "1", **more}
 
 
-def milo(words: list[str], cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
+def milo(
+    words: list[str], cwd: Path, limit_s: float = 240.0, **more: str
+) -> subprocess.CompletedProcess[str]:
     """Run the command to its end."""
     return subprocess.run(
         [sys.executable, "-c", MAIN, *words],
@@ -113,7 +115,7 @@ def milo(words: list[str], cwd: Path, **more: str) -> subprocess.CompletedProces
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
-        timeout=240,
+        timeout=limit_s,
         check=False,
     )
 
