@@ -97,16 +97,23 @@ def redactor(secrets: Iterable[str]) -> Redactor:
 
 
 def secrets_of(environ: Mapping[str, str]) -> Mapping[str, str]:
-    """The variables that hold secrets, by their names, and passwords in addresses; a path to a
-    file of credentials is none."""
+    """The variables that hold secrets, by their names, and passwords in addresses.
+
+    A path to a file of credentials is none, and neither is a word of letters alone ("postgres"):
+    a model's answers may hold it, and must not change.
+    """
     found: dict[str, str] = {}
     for name, given in environ.items():
         value = given.strip()
-        if SECRET_NAME.search(name) and len(value) >= SHORTEST and not value.startswith("/"):
+        if SECRET_NAME.search(name) and not value.startswith("/"):
             found[name] = value
         elif "://" in value:
             found |= {f"{name} ({n})": part for n, part in enumerate(secrets_in_address(value))}
-    return found
+    return {
+        name: value
+        for name, value in found.items()
+        if len(value) >= SHORTEST and not value.isalpha()
+    }
 
 
 def secrets_in_address(address: str) -> tuple[str, ...]:

@@ -86,6 +86,8 @@ def test_the_environment_is_known_by_its_names_and_by_passwords_in_addresses():
             "GOOGLE_APPLICATION_CREDENTIALS": "/etc/file.json",
             "KEYBOARD": "abcdefgh7",
             "OLLAMA_API_KEY": "none",
+            "POSTGRES_PASSWORD": "postgres",
+            "DATABASE_URL": "postgres://postgres:postgres@db/x",
             "PATH": "/usr/bin",
         }
     )
