@@ -116,9 +116,10 @@ def _add_reading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     form.add_argument("--json", action="store_true")
     form.add_argument("--markdown", action="store_true")
     form.add_argument("--html", type=Path, metavar="FILE", help="write the replay page")
-    words = "write the leaderboard and figures for a paper (into ./figures)"
-    form.add_argument(
-        "--figures", type=Path, nargs="?", const=Path("figures"), metavar="DIR", help=words
+    words = "write the leaderboard and figures for a paper"
+    form.add_argument("--figures", action="store_true", help=words)
+    report.add_argument(
+        "--into", type=Path, default=Path("figures"), metavar="DIR", help="where figures go"
     )
     report.set_defaults(handler=_report)
     runs = commands.add_parser("runs", help="list the runs here")
@@ -241,7 +242,7 @@ def _report(args: argparse.Namespace) -> int:
     if args.figures:
         from milo.app.papers import write_figures
 
-        print(write_figures(args.runs, RUNS_DIR, args.figures))
+        print(write_figures(args.runs, RUNS_DIR, args.into))
         return OK
     if len(args.runs) > 1:
         raise UserError("milo report", "one run, or several with --figures", f"{len(args.runs)}")

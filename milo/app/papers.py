@@ -17,10 +17,8 @@ from milo.views.board import Board, BoardLine
 from milo.views.figures.writing import Paper, write_paper
 from milo.views.history import History, history_of
 
-FOLDER = Path("figures")
 
-
-def write_figures(names: Sequence[str], runs_dir: Path, folder: Path = FOLDER) -> str:
+def write_figures(names: Sequence[str], runs_dir: Path, folder: Path) -> str:
     """Write them; what was written, in words. A name may be a run, or a folder of runs.
 
     Runs may be alive or dead; those without a scored winner have curves but no row. Raises

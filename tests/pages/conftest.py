@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from runs import write_searched, write_synthetic
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -69,3 +70,20 @@ def watched(browser: Any) -> Iterator[Watched]:
     context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
     yield Watched(context.new_page())
     context.close()
+
+
+@pytest.fixture(scope="session")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_searched(tmp_path_factory.mktemp("searched") / "run")
+
+
+@pytest.fixture(scope="session")
+def moved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with all four moves, grafts and speciated islands."""
+    return write_synthetic(tmp_path_factory.mktemp("moved") / "run", 260)
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The beginning of such a run: enough of everything to look at."""
+    return write_synthetic(tmp_path_factory.mktemp("small") / "run", 70)

@@ -12,7 +12,7 @@ import numpy as np
 
 from milo.core.attempt import AttemptKey, Outcome, Status, Timings, Usage
 from milo.core.budget import Budget
-from milo.core.events import CandidateProposed, CandidateScored, Event
+from milo.core.events import CandidateProposed, CandidateScored, Event, Record
 from milo.core.evidence import Exchange, Trace
 from milo.core.objective import Objective
 from milo.core.plan import AgentsPlan, ClusterPlan, RunPlan, StrategyPlan
@@ -22,7 +22,7 @@ from milo.runtime.parts import HostParts
 from milo.runtime.seeding import Seed
 from milo.runtime.stage import InlineStage
 from milo.search.rules import RulesOrchestrator
-from milo.store import RunStore, encode_plan
+from milo.store import RunReader, RunStore, encode_plan
 from milo.testing.fake_parts import FakeParts
 from milo.testing.landscape import (
     GeneMutator,
@@ -31,6 +31,7 @@ from milo.testing.landscape import (
     landscape_suite,
 )
 from milo.testing.synthetic_run import SyntheticRun
+from milo.views.page_file import write_page
 
 
 class Ticking:
@@ -181,3 +182,15 @@ def write_searched(path: Path, rounds: int = 6) -> Path:
         pool.submit(lambda: asyncio.run(driver.run())).result()
     records.close()
     return path
+
+
+def page_of(run: Path, **options: int) -> str:
+    target = run.parent / f"page-{len(list(run.parent.iterdir()))}.html"
+    with RunReader(run) as reader, target.open("w", encoding="utf-8") as out:
+        write_page(reader, out, **options)
+    return target.as_uri()
+
+
+def records_of(run: Path) -> list[Record]:
+    with RunReader(run) as reader:
+        return list(reader.records())

@@ -45,7 +45,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_study_becomes_tables_and_figures(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["report", str(runs), "--figures", str(tmp_path / "out")]) == OK
+    assert main(["report", str(runs), "--figures", "--into", str(tmp_path / "out")]) == OK
     said = capsys.readouterr().out
     assert "not in the leaderboard: run" in said and "dead" in said
     table = (tmp_path / "out" / "leaderboard.csv").read_text()
@@ -60,7 +60,7 @@ def test_a_study_becomes_tables_and_figures(
 
 
 def test_a_dead_run_alone_has_its_curves(runs: Path, tmp_path: Path) -> None:
-    assert main(["report", str(runs / "dead"), "--figures", str(tmp_path / "out")]) == OK
+    assert main(["report", str(runs / "dead"), "--figures", "--into", str(tmp_path / "out")]) == OK
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert "best-so-far.svg" in names and "leaderboard.csv" not in names
 
@@ -68,7 +68,10 @@ def test_a_dead_run_alone_has_its_curves(runs: Path, tmp_path: Path) -> None:
 def test_figures_are_never_written_into_a_run(
     runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["report", str(runs / "milo-2"), "--figures", str(runs / "milo-1")]) == USER_ERROR
+    assert (
+        main(["report", str(runs / "milo-2"), "--figures", "--into", str(runs / "milo-1")])
+        == USER_ERROR
+    )
     assert "other than a run's" in capsys.readouterr().err
 
 

@@ -244,7 +244,9 @@ const Charts = (() => {
     // Axes that do not jump while the film is scrubbed: they span the whole run.
     learn() {
       const all = this.reel.candidates.map((c) => this.fitness(c, this.reel.length)).filter(Boolean);
-      this.x = span(all.map((f) => f[this.cost]), true);
+      const costs = all.map((f) => f[this.cost]);
+      // From zero where that costs no more than half the width: harnesses often cost much alike.
+      this.x = span(costs, Math.min(...costs) < Math.max(...costs) / 2);
       this.y = span(all.map((f) => f[0]), false);
     }
 

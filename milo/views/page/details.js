@@ -139,7 +139,7 @@ const Details = (() => {
   function usageWords([uncached, cached, written, output, , calls, price, estimated]) {
     if (!calls) return "no model call";
     const tokens = Numbers.count(uncached + cached + written + output);
-    return `${tokens} tokens in ${calls} calls, ${Numbers.dollars(price)}${estimated ? ", estimated" : ""}`;
+    return `${tokens} tokens in ${calls} ${calls === 1 ? "call" : "calls"}, ${Numbers.dollars(price)}${estimated ? ", estimated" : ""}`;
   }
 
   function patchView(patch) {

@@ -31,7 +31,7 @@ const Lanes = (() => {
     }
 
     get gutter() {
-      return this.narrow ? 84 : 168;
+      return this.narrow ? 98 : 168;
     }
 
     get laneHeight() {
@@ -225,7 +225,7 @@ const Lanes = (() => {
       const round = Math.max(0, state.round);
       const best = `best ${Numbers.percent(state.best_validation)} %`;
       const stall = state.closed ? "closed" : `stall ${state.stall}`;
-      return this.gutter < 100
+      return this.narrow
         ? [`round ${round}`, best, stall]
         : [state.mutator, `round ${round}, ${state.members.length} members`, `${best}, ${stall}`];
     }
@@ -316,7 +316,8 @@ const Lanes = (() => {
       context.globalAlpha = 1;
       Drawing.mark(context, toX, toY, 5, "seed", this.colour(island.id));
       const born = `born of ${state.source} at ${state.root}`;
-      Drawing.words(context, born, toX + 10, toY + 14, { colour: Drawing.colours().soft });
+      const foot = this.laneTop(this.rank.get(island.id)) + this.laneHeight - 9;
+      Drawing.words(context, born, toX, foot, { colour: Drawing.colours().soft });
     }
 
     emphasis(context) {
@@ -326,7 +327,7 @@ const Lanes = (() => {
       const won = winner && this.reel.byId.get(winner);
       if (won && this.y(won) !== null) {
         Drawing.ring(context, this.x(won), this.y(won), 9, accent);
-        Drawing.words(context, "winner", this.x(won) + 13, this.y(won), { colour: accent, bold: true });
+        this.name(context, "winner", this.x(won), this.y(won), accent);
       }
       if (!chosen || chosen.at >= this.position || this.y(chosen) === null) return;
       const trail = new Path2D();
@@ -338,6 +339,17 @@ const Lanes = (() => {
       context.lineWidth = 2.4;
       context.stroke(trail);
       Drawing.ring(context, this.x(chosen), this.y(chosen), 8, ink);
+    }
+
+    // A name over a node, on ground of its own: edges run through most places beside it.
+    name(context, text, x, y, colour) {
+      const above = y - 18 > TOP + 8;
+      const at = above ? y - 18 : y + 18;
+      context.font = `600 11px ${Drawing.colours().font}`;
+      const wide = context.measureText(text).width + 8;
+      context.fillStyle = Drawing.colours().surface;
+      context.fillRect(x - wide / 2, at - 8, wide, 16);
+      Drawing.words(context, text, x, at, { colour, bold: true, align: "center" });
     }
 
     header(context, width) {
