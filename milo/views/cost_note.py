@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from bisect import bisect_right
+from contextlib import suppress
 from pathlib import Path
 
 NAME = "costs.jsonl"
@@ -38,7 +39,8 @@ class CostNote:
         """Keep a figure for a record that is newer than all before, where it is news."""
         if seq <= self.last or (self._dollars and self._dollars[-1] == dollars):
             return
-        with self._path.open("a", encoding="utf-8") as file:
+        # A full disk may cost the past of this curve, never the search.
+        with suppress(OSError), self._path.open("a", encoding="utf-8") as file:
             file.write(f"{json.dumps([seq, dollars])}\n")
         self._seqs.append(seq)
         self._dollars.append(dollars)
@@ -50,7 +52,7 @@ class CostNote:
         except OSError:
             return
         if data and not data.endswith(b"\n"):
-            with self._path.open("ab") as file:
+            with suppress(OSError), self._path.open("ab") as file:
                 file.write(b"\n")
         for line in data.splitlines():
             try:

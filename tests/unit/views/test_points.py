@@ -160,6 +160,15 @@ def test_what_was_spent_before_anybody_followed_is_not_made_up(
     assert late and all(values["spent/dollars"] == 9.0 for values in late)
 
 
+def test_a_disk_that_takes_nothing_more_does_not_end_the_search(
+    make_story: Any, tmp_path: Path
+) -> None:
+    (tmp_path / NAME).mkdir()
+    records = make_story("finished").records
+    seen = follow(tmp_path, records, [(20, 0.25), (len(records), 1.5)], known=-1)
+    assert seen.points[seen.last_step]["spent/dollars"] == 1.5
+
+
 def test_an_unknown_price_is_no_cost_of_zero(make_story: Any) -> None:
     seen = Points()
     follower = Follower(seen)  # type: ignore[arg-type]
