@@ -176,9 +176,11 @@ def test_the_orchestrator_can_be_left_out() -> None:
 
 @pytest.mark.parametrize("group", sorted(groups()))
 def test_every_option_of_every_group_composes(group: str) -> None:
+    wants = {"vllm": ["model.name=org/weights"]}
     for option in groups()[group]:
         if option not in ("folder", "default"):
-            plan(f"{group}={option}", "mutators.model=openai/m", environ=KEY)
+            words = [f"{group}={option}", "mutators.model=openai/m", *wants.get(option, [])]
+            plan(*words, environ=KEY)
 
 
 def test_open_weights_on_a_server_of_the_run_are_a_model() -> None:
