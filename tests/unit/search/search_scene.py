@@ -127,3 +127,20 @@ class Scene:
             past=tuple(self.past),
         )
         return replace(view, **changes)  # type: ignore[arg-type]
+
+
+LOW = (0.0,) * 6
+LEFT = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
+WORSE = (1.0, 1.0, 0.0, 0.0, 0.0, 0.0)
+RIGHT = (0.0, 0.0, 0.0, 1.0, 1.0, 1.0)
+HARD = (0.67, 0.67, 0.67, 0.67, 0.0, 0.0)
+
+
+def niche_scene() -> Scene:
+    """i1's best solves the left half; the subtree of i1.1 the right; parents come from the best."""
+    scene = Scene().island("i1", LOW)
+    scene.candidate("i1.1", ("i1.0",), (0, 0, 0, 1, 1, 0), Verdict.ADMITTED)
+    scene.candidate("i1.2", ("i1.0",), LEFT, Verdict.ADMITTED)
+    scene.candidate("i1.3", ("i1.2",), LEFT, Verdict.REJECTED)
+    scene.candidate("i1.4", ("i1.2",), LEFT, Verdict.REJECTED)
+    return scene.stalled("i1", 2, 4)
