@@ -49,7 +49,7 @@ class Ending:
             async with asyncio.timeout(timeout_s):
                 body = await self._reader.read()
             json.loads(body)["StatusCode"]
-        except (OSError, TimeoutError, ValueError, KeyError) as error:
+        except (OSError, TimeoutError, ValueError, KeyError, TypeError) as error:
             raise EngineError(GONE) from error
 
     async def close(self) -> None:

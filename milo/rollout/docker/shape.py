@@ -35,7 +35,7 @@ class Shape:
 
     `binds` show host folders by their place inside, writable where the flag says so; `volumes` are
     places that the image wants apart, each made anew; `user` is empty for the image's own. A
-    `sealed` system is read-only and has a new /tmp at every start.
+    `sealed` system is read-only; /tmp and the volumes are new and empty at every start.
     """
 
     image: str
@@ -56,7 +56,7 @@ def create_arguments(shape: Shape, facts: EngineFacts) -> dict[str, Any]:
             f"{source}:{place}:{'rw' if writable else 'ro'}"
             for place, (source, writable) in shape.binds.items()
         ],
-        "Mounts": [_volume(place, shape.labels) for place in shape.volumes],
+        "Mounts": [] if shape.sealed else [_volume(p, shape.labels) for p in shape.volumes],
         "NetworkMode": shape.network,
         "ReadonlyRootfs": shape.sealed,
         "CapDrop": ["ALL"],
@@ -68,8 +68,8 @@ def create_arguments(shape: Shape, facts: EngineFacts) -> dict[str, Any]:
         **limits_of(shape.limits, facts),
     }
     if shape.sealed:
-        size = shape.limits.storage_mb * MEBIBYTE
-        host["Tmpfs"] = {"/tmp": f"{SCRATCH_OPTIONS},size={size}"}
+        scratch = f"{SCRATCH_OPTIONS},size={shape.limits.storage_mb * MEBIBYTE}"
+        host["Tmpfs"] = dict.fromkeys(("/tmp", *shape.volumes), scratch)
     return {
         "image": shape.image,
         "entrypoint": ["/bin/sh", f"{PLACE}/{SCRIPT}"],

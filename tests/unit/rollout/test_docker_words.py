@@ -116,6 +116,18 @@ def test_only_an_images_own_root_gets_rights_and_only_such_a_system_is_writable(
     assert not {"SYS_ADMIN", "NET_ADMIN", "NET_RAW", "MKNOD", "SYS_PTRACE"} & set(host["CapAdd"])
 
 
+def test_what_an_image_wants_apart_is_labelled_or_bounded_and_never_nameless() -> None:
+    """A volume that nobody knows of would outlive its run, and hold what no limit counts."""
+    places = ("/data",)
+    own = create_arguments(shape(sealed=False, volumes=places), FACTS)["host_config"]
+    (mount,) = own["Mounts"]
+    assert (mount["Type"], mount["Target"]) == ("volume", "/data")
+    assert mount["VolumeOptions"] == {"Labels": {}} and "Source" not in mount
+    base = create_arguments(shape(volumes=places), FACTS)["host_config"]
+    assert base["Mounts"] == []
+    assert all(f"size={10 << 20}" in base["Tmpfs"][place] for place in ("/tmp", "/data"))
+
+
 def test_limits_that_an_engine_cannot_enforce_are_not_asked_of_it() -> None:
     weak: EngineFacts = facts_of({"ServerVersion": "x", "NCPU": 2})
     host = create_arguments(shape(), weak)["host_config"]
