@@ -13,7 +13,7 @@ from milo.agents.cli.description import load
 from milo.agents.pool import MODEL_DRIVEN, OFFLINE, is_described
 from milo.app.convert import flat, nearest
 from milo.core.errors import ConfigError
-from milo.core.plan import RunPlan
+from milo.core.plan import AdmissionKind, RunPlan, StrategyPlan
 from milo.core.redaction import secrets_in_address
 
 
@@ -68,6 +68,7 @@ def rules() -> Mapping[str, Rule]:
         "strategy.admission.probe": _at_least(0),
         "strategy.patience": _at_least(1),
         "strategy.mutation_tries": _at_least(1),
+        "strategy.pipeline_depth": _at_least(1),
         "agents.orchestrator": _one_of("rules", "agent"),
         "budget.rounds": _at_least(0),
         "budget.hours": _above(0),
@@ -112,6 +113,7 @@ def check(plan: RunPlan) -> None:
     for key, rule in rules().items():
         if values[key] is not None and not rule.holds(values[key]):
             raise ConfigError(key, rule.expected, repr(values[key]))
+    _check_pipeline(plan.strategy)
     if not plan.agents.mutators:
         raise ConfigError("mutators", "at least one mutator", "an empty list")
     for name in plan.agents.mutators:
@@ -135,6 +137,17 @@ def check(plan: RunPlan) -> None:
     if plan.model.path and plan.model.name not in LOCAL_MODELS:
         raise ConfigError(
             "model.path", f"model={LOCAL_MODELS[0]} beside it", f"model.name={plan.model.name}"
+        )
+
+
+def _check_pipeline(strategy: StrategyPlan) -> None:
+    """Merges join the newest child with another, and a promotion needs its parent's verdict."""
+    ordered = strategy.merge or strategy.admission.kind is AdmissionKind.PRESERVE
+    if strategy.pipeline_depth > 1 and ordered:
+        raise ConfigError(
+            "strategy.pipeline_depth",
+            "1 with strategy.merge or admission.kind=preserve",
+            str(strategy.pipeline_depth),
         )
 
 

@@ -110,6 +110,10 @@ class CandidateProposed:
     tries: int = 1
     usage: Usage = field(default_factory=Usage)
     sent_back: tuple[str, ...] = ()
+    seen: int = -1
+    """The island's last finished round when the proposer was asked: the shard up to this child of
+    the round after it is the lineage that the proposer was shown. -1 in a seed, or in records of
+    earlier versions (there it was the round before the child's)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -120,6 +120,13 @@ class Lineage:
         """Candidates that this island made, in order."""
         return tuple(node for node in self._nodes.values() if node.island == island)
 
+    def copy(self) -> Lineage:
+        """As it stands now; nodes are frozen and shared."""
+        twin = Lineage()
+        twin._nodes = dict(self._nodes)
+        twin._children = {parent: list(ids) for parent, ids in self._children.items()}
+        return twin
+
     def _propose(self, event: CandidateProposed) -> None:
         if event.candidate in self._nodes:
             raise RecordError(f"candidate {event.candidate} was proposed twice")

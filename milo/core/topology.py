@@ -60,6 +60,12 @@ class Topology:
             raise RecordError(f"island {island} was never founded")
         return self.islands[island]
 
+    def copy(self) -> Topology:
+        """As it stands now; states and moves are frozen and shared."""
+        twin = Topology()
+        twin.islands, twin.moves = dict(self.islands), list(self.moves)
+        return twin
+
     def apply(self, event: Event, lineage: Lineage) -> None:
         """Fold one event in, after `lineage` has folded it."""
         match event:

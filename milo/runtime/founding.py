@@ -9,6 +9,7 @@ from milo.core.events import Event, MoveApplied, Record
 from milo.core.moves import Speciate
 from milo.core.population import Population
 from milo.core.topology import IslandState, moved_members
+from milo.runtime.ahead import Ahead
 from milo.runtime.island_shell import Pace, Shell
 from milo.runtime.parts import Parts, Peers
 from milo.search.island import Island, IslandSetup, SeedRef
@@ -45,7 +46,18 @@ async def run_island(parts: Parts, peers: Peers, ticket: Ticket, pace: Pace) -> 
     else:
         island, events = await _found(peers, ticket)
         await peers.recorder.append(name, epoch, events)
-    return await Shell(island, epoch, parts, peers, pace).run()
+    shell = Shell(island, epoch, parts, peers, pace)
+    if ticket.setup.strategy.pipeline_depth == 1:
+        return await shell.run()
+
+    def shell_of(child: Island, its_peers: Peers) -> Shell:
+        return Shell(child, epoch, parts, its_peers, pace)
+
+    shell.nursery = ahead = Ahead(shell_of, peers, parts.replay(), own, foreign)
+    try:
+        return await shell.run()
+    finally:
+        await ahead.close()
 
 
 async def _found(peers: Peers, ticket: Ticket) -> tuple[Island, Sequence[Event]]:

@@ -7,16 +7,13 @@ shell holds nothing that matters: a replacement restores the machine from its sh
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from milo.core.attempt import Usage
-from milo.core.budget import Spend
 from milo.core.disclosure import Reader, shown_to
 from milo.core.errors import (
-    BudgetExceeded,
     BudgetSpent,
     ClusterError,
     ConfigError,
@@ -31,7 +28,9 @@ from milo.core.moves import Graft, Move
 from milo.core.ports import Mutator
 from milo.core.redaction import redactor
 from milo.core.task import Suite
+from milo.runtime.affording import Affording, promise_of
 from milo.runtime.bench import Bench, judged
+from milo.runtime.nursery import Nursery
 from milo.runtime.parts import (
     LIMIT,
     Doing,
@@ -66,14 +65,19 @@ class Pace:
 
 
 class Shell:
-    """Runs one island to its end. One owner, one event loop."""
+    """Runs one island to its end. One owner, one event loop.
+
+    Children come from the `nursery` where there is one.
+    """
+
+    nursery: Nursery | None = None
 
     def __init__(self, island: Island, epoch: int, parts: Parts, peers: Peers, pace: Pace) -> None:
         self._island = island
         self._epoch = epoch
         self._parts = parts
         self._peers = peers
-        self._pace = pace
+        self.affording = Affording(island, parts, peers, pace.attempts_per_child)
         self._suite: Suite = parts.suite()
         self._replay: Replay | None = parts.replay()
         splits = self._suite.splits
@@ -93,20 +97,22 @@ class Shell:
         Raises `SearchStopped` when the run is stopped without closing the island.
         """
         await self._record(self._island.settle())
-        if not isinstance(self._island.ask(), NeedRound | Closed):
-            await self._promise_again()
+        in_a_round = not isinstance(self._island.ask(), NeedRound | Closed)
+        if in_a_round and self._replay is None and self._island.state.round >= 0:
+            await self.affording.reserve_again()  # what a restored round may still cost
         while True:
             need = self._island.ask()
             match need:
                 case Closed(reason=reason):
-                    await self._peers.recorder.settle(self._promise(), "target", Usage())
+                    promise = promise_of(self._island)
+                    await self._peers.recorder.settle(promise, "target", Usage())
                     return reason
                 case NeedScores():
                     await self._score(need)
                 case NeedRound(round=number):
                     await self._begin(number)
                 case NeedChild():
-                    await self._make_child(need)
+                    await self.make_child(need)
                 case NeedConsultation(round=number):
                     await self._note("consulting the orchestrator")
                     await self._peers.conductor.consult(self.name, number)
@@ -134,7 +140,7 @@ class Shell:
                     split=need.split,
                     tasks=need.tasks,
                     k=need.k,
-                    reservation=self._promise(),
+                    reservation=promise_of(self._island),
                 )
             )
         except SearchStopped as stop:
@@ -146,9 +152,6 @@ class Shell:
             return
         events = self._island.scored(need.candidate, need.split, result.scores, result.missing)
         await self._record(events)
-
-    def _promise(self) -> str:
-        return f"island {self.name}"
 
     async def _stopped(self, stop: SearchStopped) -> None:
         """A spent limit closes the island for good; an interruption leaves it open."""
@@ -174,45 +177,13 @@ class Shell:
         if self._replay is not None:
             await self._begin_as_recorded(self._replay, number)
             return
-        if await self._too_late():
-            await self._close("the time left for searching is too short for another child")
-            return
-        try:
-            await self._peers.recorder.reserve(self._promise(), await self._price())
-        except BudgetExceeded as refusal:
-            await self._close(str(refusal))
-            return
+        if self.nursery is None or number not in self.nursery:
+            refused = "" if self.nursery is None else self.nursery.refusal
+            refused = refused or await self.affording.reserve()
+            if refused:
+                await self._close(refused)
+                return
         await self._enter(await self._peers.recorder.pending_moves(self.name))
-
-    async def _promise_again(self) -> None:
-        """After a restore in the middle of a round: promise what it may still cost."""
-        if self._replay is None and self._island.state.round >= 0:
-            with contextlib.suppress(BudgetExceeded):
-                await self._peers.recorder.reserve(self._promise(), await self._price())
-
-    async def _too_late(self) -> bool:
-        """Whether a child could not be scored and validated, after all that waits, in time."""
-        load = await self._peers.dispatcher.load()
-        if load.deadline is None:
-            return False
-        ahead = load.queued + load.busy / 2
-        attempts = ahead + self._pace.attempts_per_child
-        quickest_s = attempts * load.mean_attempt_s / max(1, load.slots)
-        return self._parts.now() + quickest_s > load.deadline
-
-    async def _price(self) -> Spend:
-        """What a child may cost: per attempt as many tokens as the costliest member, and as many
-        dollars as the attempts so far."""
-        lineage, search = self._island.lineage, self._island.state.search
-        scored = [lineage[m].fitness("search", search) for m in self._island.state.members]
-        tokens = max((fitness.tokens for fitness in scored if fitness), default=0.0)
-        spent = (await self._peers.recorder.spend())["target"]
-        attempts = self._pace.attempts_per_child
-        return Spend(
-            attempts=attempts,
-            tokens=int(tokens * attempts),
-            dollars=spent.dollars / max(1, spent.attempts) * attempts,
-        )
 
     async def _begin_as_recorded(self, replay: Replay, number: int) -> None:
         closed = replay.closed(self.name)
@@ -246,12 +217,13 @@ class Shell:
 
     # --- the child ------------------------------------------------------------------------------
 
-    async def _make_child(self, need: NeedChild) -> None:
+    async def make_child(self, need: NeedChild) -> None:
         """Have the mutator propose, unless search work is cut meanwhile, or was in a recording."""
         known = self._replay.proposals(need.candidate) if self._replay is not None else None
         if known is not None and need.tries >= known and await self._close_as_recorded():
             return
-        working = asyncio.ensure_future(self._propose(need))
+        make = self._propose(need) if self.nursery is None else self._adopt(self.nursery, need)
+        working = asyncio.ensure_future(make)
         stopping = asyncio.ensure_future(self._peers.dispatcher.stopped())
         await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
         try:
@@ -265,6 +237,17 @@ class Shell:
             for task in (working, stopping):
                 task.cancel()
             await asyncio.gather(working, stopping, return_exceptions=True)
+
+    async def _adopt(self, nursery: Nursery, need: NeedChild) -> None:
+        """The child of this round, made ahead, enters the lineage in its turn."""
+        await self._note("mutating", need.candidate)
+        made = await nursery.child(self._island, need)
+        child = made.proposal
+        if made.harness is not None:
+            await self._peers.recorder.put_harness(
+                child.candidate, made.harness, child.parents, made.message
+            )
+        await self._record(self._island.adopt(made.events))
 
     async def _propose(self, need: NeedChild) -> None:
         await self._note("mutating", need.candidate, " + ".join(need.parents))
@@ -362,7 +345,7 @@ class Shell:
                     split="search",
                     tasks=self._island.state.search,
                     k=self._island.setup.k,
-                    reservation=self._promise(),
+                    reservation=promise_of(self._island),
                 )
             )
         return parents

@@ -32,11 +32,10 @@ from milo.core.events import (
 from milo.core.fitness import Evaluation
 from milo.core.lineage import Lineage
 from milo.core.moves import Move, Speciate, islands_touched
-from milo.core.topology import IslandState, Topology, best_member
+from milo.core.topology import IslandState, Topology
 from milo.search.deciding import closing, following
-from milo.search.draws import Purpose, draw_seed, generator
+from milo.search.draws import draw_seed
 from milo.search.guidance import guidance
-from milo.search.merging import complementary_pair
 from milo.search.needs import (
     Closed,
     IslandSetup,
@@ -47,6 +46,7 @@ from milo.search.needs import (
     NeedScores,
     SeedRef,
 )
+from milo.search.parents import choose_parents
 from milo.search.preserving import next_probe
 from milo.search.progress import Standing
 from milo.search.record import IslandRecord
@@ -79,6 +79,7 @@ class Island:
         self._error = ""
         self._tries = 0
         self._usage = Usage()
+        self._ahead = 0
         self._sent_back: tuple[str, ...] = ()
 
     # --- founding and restoring ---------------------------------------------------------------
@@ -187,6 +188,22 @@ class Island:
         """This island alone, and the moves applied to it. Not to be changed."""
         return self._record.topology
 
+    @property
+    def child_round(self) -> int:
+        """The round of the child that is made next."""
+        return self.state.round + 1 + self._ahead
+
+    def foresee(self, round_: int) -> Island:
+        """A copy, as the island stands now, that asks for the child of this round and no more.
+
+        What it decides stays in it: its events are for `adopt`, when all earlier rounds are over.
+        """
+        twin = Island(self.setup)
+        twin._record = self._record.copy()
+        twin._record.begun = True
+        twin._ahead = round_ - self.state.round - 1
+        return twin
+
     def known_digests(self) -> frozenset[str]:
         """Harness digests that a child must differ from, for a brief's forbidden ones."""
         return frozenset(node.harness for node in self._record.relatives() if node.harness)
@@ -210,7 +227,7 @@ class Island:
             return probe
         split = "search" if node.verdict is None else "validation"
         tasks = state.search if node.verdict is None else self.setup.validation
-        return self._ask_scores(node.candidate, node.harness, split, tasks)
+        return self._record.ask_scores(node.candidate, node.harness, split, tasks)
 
     def _ask_boundary(self, state: IslandState) -> Need:
         strategy = self.setup.strategy
@@ -222,24 +239,13 @@ class Island:
     def _ask_frame(self, state: IslandState) -> NeedScores:
         for candidate, harness in self._record.to_frame().items():
             if self._record.lacking(candidate, "search", state.search):
-                return self._ask_scores(candidate, harness, "search", state.search)
+                return self._record.ask_scores(candidate, harness, "search", state.search)
         raise RecordError(f"island {state.island} has no frame and nothing left to score")
 
-    def _ask_scores(
-        self, candidate: str, harness: str, split: str, tasks: Sequence[str]
-    ) -> NeedScores:
-        return NeedScores(
-            candidate=candidate,
-            harness=harness,
-            split=split,
-            tasks=self._record.lacking(candidate, split, tasks),
-            k=self.setup.k,
-        )
-
     def _ask_child(self, state: IslandState) -> NeedChild:
-        round_ = state.round + 1
+        round_ = self.child_round
         if not self._parents:
-            self._parents = self._choose_parents(state, round_)
+            self._parents = choose_parents(self._record, self._selection, round_)
         hints = guidance(self.setup.strategy, self.lineage, self._parents, state.search)
         return NeedChild(
             round=round_,
@@ -247,22 +253,10 @@ class Island:
             seed=draw_seed(self.setup, round_, self._tries),
             error=self._error,
             tries=self._tries,
-            candidate=self._record.next_id(),
+            candidate=self._record.next_id(self._ahead),
             signals=hints.signals,
             library=hints.library,
         )
-
-    def _choose_parents(self, state: IslandState, round_: int) -> tuple[str, ...]:
-        if state.pending_graft:
-            return (best_member(state, self.lineage), state.pending_graft)
-        members = self._record.scored_members() or state.members
-        if self.setup.strategy.merge:
-            latest = self._record.latest()
-            pair = complementary_pair(members, self.lineage, state.search, latest)
-            if pair:
-                return pair
-        rng = generator(self.setup, round_, Purpose.SELECTION)
-        return (self._selection.choose(members, self.lineage, state.search, rng),)
 
     # --- telling ------------------------------------------------------------------------------
 
@@ -310,8 +304,16 @@ class Island:
                 tries=self._tries + 1,
                 usage=self._usage + (usage or Usage()),
                 sent_back=self._sent_back,
+                seen=self.state.round,
             )
         )
+
+    def adopt(self, made: Sequence[Event]) -> list[Event]:
+        """What a copy decided for this round (`foresee`): refused proposals, and the child."""
+        need = self.ask()
+        if not isinstance(need, NeedChild) or getattr(made[-1], "round", -1) != need.round:
+            return self.settle()
+        return self._decided(*made)
 
     def sent_back(self, error: str, usage: Usage | None = None, full: str = "") -> list[Event]:
         """A child that failed preflight; after the last try it is recorded invalid.

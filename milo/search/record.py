@@ -16,8 +16,9 @@ from milo.core.events import (
 )
 from milo.core.fitness import Evaluation, Fitness, TaskScore, fitness_on, missing_tasks
 from milo.core.lineage import Lineage, Node
+from milo.core.moves import Graft
 from milo.core.topology import IslandState, Topology
-from milo.search.needs import IslandSetup
+from milo.search.needs import IslandSetup, NeedScores
 
 MAX_ASKS = 3
 """Times an incomplete evaluation is asked for before the candidate is left as it is."""
@@ -46,6 +47,21 @@ class IslandRecord:
     def state(self) -> IslandState:
         """The island as its shard tells it."""
         return self.topology[self.setup.island]
+
+    def copy(self) -> IslandRecord:
+        """As it stands now, to be gone on with apart."""
+        twin = IslandRecord(self.setup)
+        twin.lineage, twin.topology, twin.begun = (
+            self.lineage.copy(),
+            self.topology.copy(),
+            self.begun,
+        )
+        twin._own = list(self._own)
+        twin._visitors = {seed: dict(scores) for seed, scores in self._visitors.items()}
+        twin._incomplete = Counter(self._incomplete)
+        twin._rescored = set(self._rescored)
+        twin._deferred = list(self._deferred)
+        return twin
 
     # --- folding ------------------------------------------------------------------------------
 
@@ -153,9 +169,18 @@ class IslandRecord:
         evaluation = node.evaluation("search")
         return node.verdict is None and not missing_tasks(evaluation, self.state.search)
 
-    def next_id(self) -> str:
-        """The id of the island's next proposal; a root seed is number 0."""
-        return f"{self.setup.island}.{len(self._own) + bool(self.state.source)}"
+    def next_id(self, ahead: int = 0) -> str:
+        """The id of the next proposal, or of one so many later; a root seed is number 0."""
+        return f"{self.setup.island}.{len(self._own) + bool(self.state.source) + ahead}"
+
+    def pending_graft(self) -> str:
+        """The donor of a graft that took effect at the boundary before the next round; "" if none.
+
+        While children are made ahead the topology still names it when later ones are conceived.
+        """
+        now = self.state.round + 1
+        grafted = any(r == now and isinstance(move, Graft) for _, r, move in self.topology.moves)
+        return self.state.pending_graft if grafted else ""
 
     def is_visitor(self, candidate: str) -> bool:
         """Whether it is another island's seed."""
@@ -174,6 +199,18 @@ class IslandRecord:
         if split == "search":
             return missing_tasks(self.search_scores(candidate), tasks)
         return missing_tasks(self.lineage[candidate].evaluation(split), tasks)
+
+    def ask_scores(
+        self, candidate: str, harness: str, split: str, tasks: Sequence[str]
+    ) -> NeedScores:
+        """Ask for what a candidate lacks on these tasks of a split."""
+        return NeedScores(
+            candidate=candidate,
+            harness=harness,
+            split=split,
+            tasks=self.lacking(candidate, split, tasks),
+            k=self.setup.k,
+        )
 
     def was_rescored(self, candidate: str, task: str) -> bool:
         """Whether a task of a candidate was measured again after it had a score."""

@@ -254,8 +254,8 @@ def test_the_wheel_is_told_to_carry_the_conf_folder() -> None:
 
 KEYS = """
 budget budget.attempts budget.dollars budget.hours budget.rounds budget.tokens
-cluster cluster.address cluster.attempt_retries cluster.image cluster.images_gb cluster.resource
-cluster.sandbox cluster.slots
+cluster cluster.address cluster.attempt_retries cluster.image cluster.images_gb
+cluster.resource cluster.sandbox cluster.slots
 model model.base_url model.context model.max_calls model.max_output_tokens model.max_tokens
 model.name model.parallel model.path model.prices model.requests_per_minute
 model.server.args model.server.context model.server.cpus model.server.gpu_type model.server.gpus
@@ -269,7 +269,8 @@ seeds seeds.dirs
 strategy strategy.admission.alpha strategy.admission.bootstraps strategy.admission.delta
 strategy.admission.epsilon strategy.admission.kind strategy.admission.probe
 strategy.islands strategy.memory strategy.merge strategy.mutation_tries strategy.name
-strategy.orchestrator strategy.patience strategy.selection.alpha strategy.selection.beta
+strategy.orchestrator strategy.patience strategy.pipeline_depth
+strategy.selection.alpha strategy.selection.beta
 strategy.selection.kind strategy.selection.tau strategy.signals
 strategy.tested_seeds
 strategy.winner
