@@ -297,6 +297,9 @@ def _remove_if_never_started(path: Path) -> None:
 
 
 def _has_started(path: Path) -> bool:
-    """Whether a run directory holds anything that was paid for, or may be gone on with."""
+    """Whether a run directory holds anything that was paid for, or may be gone on with.
+
+    A run's first record says that it exists, so one is enough.
+    """
     with RunReader(path) as reader:
-        return reader.population().started is not None or reader.attempts.count > 0
+        return next(iter(reader.records()), None) is not None or reader.attempts.count > 0
