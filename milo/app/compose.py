@@ -23,10 +23,10 @@ from milo.app.checks import LOCAL_MODELS, NO_MODEL, OWN_MUTATOR
 from milo.app.face import provider_keys
 from milo.app.leftovers import Leftovers, owner_of, temporary_folder
 from milo.app.model_caller import SessionCaller
+from milo.app.model_servers import demand_of, served_name, server_of
 from milo.app.no_model import NoUpstream
 from milo.app.numeric import equipped
 from milo.app.pricing import target_price
-from milo.app.model_servers import demand_of, log_of, served_name, server_of
 from milo.app.sandbox_shell import SandboxShell
 from milo.app.sandboxes import choose_sandbox
 from milo.app.station import AgentStation
@@ -43,6 +43,7 @@ from milo.gateway.line import Line
 from milo.gateway.litellm_upstream import LitellmUpstream
 from milo.gateway.llama_server import ServerSettings, embedded_server
 from milo.gateway.pace import Pace
+from milo.gateway.paying import checked
 from milo.gateway.pins import SAMPLING_OF_LLAMA, Pins, model_label
 from milo.gateway.price_book import PriceBook
 from milo.gateway.prices import FREE
@@ -104,7 +105,8 @@ class AppParts:
 
     def model_server(self, host: str, nth: int) -> ModelServer:
         """One replica, not started yet, on an address of this node."""
-        return server_of(self.plan.model, host, log_of(self._owner(), nth))
+        folder = temporary_folder(owner_of(self.path))
+        return server_of(self.plan.model, host, folder / f"vllm-{nth}.log")
 
     def served(self, servers: Sequence[ModelServer]) -> AppParts:
         """The same factories, with the run's model servers to call."""
@@ -133,7 +135,7 @@ class AppParts:
         line = self._target_line(scratch)
         gateway = Gateway(line, scratch / "gateway.sock")
         try:
-            await line.upstream.check()
+            await checked(line)
             await gateway.start()
         except BaseException:
             await line.upstream.close()
@@ -171,6 +173,7 @@ class AppParts:
         model = self.plan.model
         upstream = self._replayed() or self._target(scratch)
         local = model.name in LOCAL_MODELS
+        ours = local or bool(model.server.kind)
         return Line(
             upstream=upstream,
             pins=Pins(
@@ -181,7 +184,7 @@ class AppParts:
             rng=np.random.default_rng(self.plan.seed),
             secrets=all_secrets(),
             price=target_price(self.plan, self.prices),
-            pace=None if local or self.plan.replay else Pace(time.monotonic),
+            pace=None if ours or self.plan.replay else Pace(time.monotonic),
             purse=self.purse,
         )
 

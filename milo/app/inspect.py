@@ -20,6 +20,7 @@ from milo.core.events import Record
 from milo.core.lineage import Node
 from milo.store import RunReader, find_run
 from milo.views.concluding import build_report
+from milo.views.lost_calls import unsettled_words
 from milo.views.progress_file import quick_status
 from milo.views.report import Place, Report, report_json
 from milo.views.status import Status, status_json
@@ -62,7 +63,11 @@ def status(path: Path, now: float) -> Status:
 def status_text(path: Path, *, as_json: bool) -> str:
     """What `milo status` prints."""
     found = status(path, time.time())
-    return status_json(found) if as_json else status_words(found)
+    if as_json:
+        return status_json(found)
+    with RunReader(path) as reader:
+        lost = unsettled_words(reader.calls)
+    return "\n".join(filter(None, (status_words(found), lost)))
 
 
 class RunRecords:
@@ -92,7 +97,9 @@ class RunRecords:
 def report_of(path: Path, notes: Sequence[str] = ()) -> Report:
     """The report of a run, finished or not."""
     with RunReader(path) as reader:
-        return build_report(RunRecords(reader), place_of(reader), notes)
+        lost = unsettled_words(reader.calls)
+        told = (*notes, *([lost] if lost else []))
+        return build_report(RunRecords(reader), place_of(reader), told)
 
 
 def place_of(reader: RunReader) -> Place:

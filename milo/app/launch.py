@@ -19,6 +19,7 @@ from milo.app.checks import LOCAL_MODELS, NO_MODEL
 from milo.app.compose import AppParts, SystemClock, weights_cache
 from milo.app.config import amend
 from milo.app.following import Following
+from milo.app.foresight import Foresight, agreed, at_stake, size_of
 from milo.app.inspect import locate, report_of
 from milo.app.pricing import keep, kept, price_book
 from milo.app.resuming import changes_of, on_record
@@ -32,14 +33,12 @@ from milo.core.population import Population
 from milo.core.task import Suite
 from milo.gateway.weights import built_in, cached, fetch
 from milo.runtime.driver import Driver, Ending, Watcher
-from milo.runtime.finale import harnesses_tested
 from milo.runtime.parts import Doing as IslandDoing
 from milo.runtime.parts import Load
 from milo.runtime.ray_stage import RayStage
 from milo.runtime.seeding import Seed
 from milo.runtime.wallclock import WallClock
-from milo.search.estimate import RunSize, estimate
-from milo.search.preserving import probe_attempts
+from milo.search.estimate import estimate
 from milo.store.codec import encode_plan
 from milo.store.reader import RunReader
 from milo.store.run_store import RunStore
@@ -64,6 +63,9 @@ def launch(plan: RunPlan) -> int:
     words = expectation(plan, suite, len(seeds))
     if suite.left_out:
         print(left_out_words(suite.left_out))
+    if not agreed(at_stake(plan, parts.prices), input if sys.stdin.isatty() else None):
+        print("nothing was started, nothing was spent")
+        return INTERRUPTED
     fetch_weights(plan)
     name = Path(plan.run).name
     store = RunStore.create(Path(plan.run), name, encode_plan(plan), clock=SystemClock())
@@ -123,17 +125,7 @@ def load_seeds(plan: RunPlan) -> tuple[Seed, ...]:
 
 def expectation(plan: RunPlan, suite: Suite, seeds: int) -> str:
     """What the budget should buy, in words; raises `ConfigError` where it can't score a child."""
-    size = RunSize(
-        seeds=seeds,
-        islands=min(plan.strategy.islands, seeds),
-        search=len(suite.splits.search),
-        validation=len(suite.splits.validation),
-        test=len(suite.splits.test),
-        k=suite.k,
-        tested=harnesses_tested(plan, seeds),
-        probe=probe_attempts(plan.strategy, len(suite.splits.search), suite.k),
-    )
-    return str(estimate(size, plan.budget))
+    return str(estimate(size_of(plan, suite, seeds), plan.budget))
 
 
 def fetch_weights(plan: RunPlan) -> None:
@@ -170,7 +162,8 @@ def drive(
     following = Following(plan, parts.path, parts.prices, past)
     if following.fault:
         view.message(f"tracking is off: {following.fault}")
-    show = Showing(view, following, plan.budget, past)
+    foresight = Foresight(size_of(plan, parts.suite(), len(seeds)), plan.budget)
+    show = Showing(view, following, foresight, plan.budget, past)
     stage = RayStage(parts, [seed.harness for seed in seeds])
     watcher = Watcher(on_records=show.records, on_load=show.load)
     driver = Driver(parts, stage, seeds, watcher, overrides, past)
@@ -237,9 +230,15 @@ class Showing:
     """Feeds the view and the tracker from what the driver tells."""
 
     def __init__(
-        self, view: View, following: Following, budget: Budget, past: Sequence[Record]
+        self,
+        view: View,
+        following: Following,
+        foresight: Foresight,
+        budget: Budget,
+        past: Sequence[Record],
     ) -> None:
         self._view = view
+        self._foresight = foresight
         self._following = following
         self._budget = budget
         self._clock = WallClock()
@@ -260,6 +259,8 @@ class Showing:
         """What is going on, about twice a second."""
         zero, total = self._clock.zero, sum(spend.values(), Spend())
         self._following.spent(total)
+        if words := self._foresight.look(load, spend["target"]):
+            self._view.message(words)
         work = {doing.island: _work(doing) for doing in load.doing}
         self._view.progress(
             Progress(

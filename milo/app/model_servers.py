@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 from milo.core.plan import ModelPlan
@@ -46,8 +45,3 @@ def server_of(model: ModelPlan, host: str, log: Path) -> ModelServer:
 def served_name(model: ModelPlan) -> str:
     """Under which a server is asked for its model."""
     return model.name.rstrip("/").rpartition("/")[2]
-
-
-def log_of(owner: str, nth: int) -> Path:
-    """Where a replica's log lies on its node: an error names it, and a person reads it there."""
-    return Path(tempfile.gettempdir()) / f"milo-{owner}" / f"vllm-{nth}.log"

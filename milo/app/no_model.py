@@ -23,8 +23,9 @@ class NoUpstream:
         body = {"error": {"message": "this run has no model", "type": "no_model"}}
         return Completion(status=NOT_FOUND, body=body, usage=Usage(), seconds=0.0)
 
-    async def check(self) -> None:
+    async def check(self) -> Usage:
         """Nothing has to answer."""
+        return Usage()
 
     async def close(self) -> None:
         """Nothing is open."""

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from milo.app.leftovers import temporary_folder
 from milo.core.attempt import Usage
-from milo.core.errors import ReplayMiss
+from milo.core.calls import SPENT
+from milo.core.errors import BudgetSpent, ReplayMiss
 from milo.core.evidence import Exchange
 from milo.core.ports import Environment, EnvironmentSpec, Exit, Sandbox
 from milo.core.station import Access, AgentJob, AgentRun
@@ -52,8 +53,8 @@ class AgentStation:
         return self.programs / name
 
     async def run(self, job: AgentJob) -> AgentRun:
-        """Run to the end or to a limit; raises `MiloError` where nothing could be started, and
-        `ReplayMiss` where a replayed run lacks a call."""
+        """Run to the end or to a limit; raises `MiloError` where nothing could be started,
+        `ReplayMiss` where a replayed run lacks a call, `BudgetSpent` where the run can't pay."""
         scratch = temporary_folder(self.owner)
         line = self.open_line()
         gateway = Gateway(line, scratch / "gateway.sock")
@@ -94,6 +95,8 @@ class AgentStation:
             report = await session.close()
         if report.fault.startswith(REPLAY_MISS):
             raise ReplayMiss(report.fault)
+        if report.fault.startswith(SPENT):
+            raise BudgetSpent(report.fault.removeprefix(SPENT))
         return AgentRun(
             exit=ended,
             workspace=await environment.workspace(),

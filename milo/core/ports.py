@@ -261,8 +261,9 @@ class Upstream(Protocol):
         """Answer a chat-completions request; the `nth` call (from 0) of its scope."""
         ...
 
-    async def check(self) -> None:
-        """Prove with one small call that the model answers; raises `ModelError`."""
+    async def check(self) -> Usage:
+        """Prove with one small call that the model answers, and say what it cost; raises
+        `ModelError`."""
         ...
 
     async def close(self) -> None:

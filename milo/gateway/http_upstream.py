@@ -77,13 +77,14 @@ class HttpUpstream:
         body = json.loads(without_secrets(json.dumps(assembly.body()), (self._key,)))
         return metered(body, request, self._price, monotonic() - began)
 
-    async def check(self) -> None:
+    async def check(self) -> Usage:
         """One call of one token; raises `ModelError` with what to look at."""
         request = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1}
         done = await self.complete(request, "check", 0)
         if done.status >= 300:
             said = f"HTTP {done.status}: {error_message(done.body)}"
             raise ModelError(f"model {self._label} at {self._url} does not answer: {said}")
+        return done.usage
 
     async def close(self) -> None:
         """Close the pool; a later call opens another."""

@@ -14,8 +14,8 @@ import select
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 LOOK_S, GRACE_S = 0.1, 10.0
@@ -33,7 +33,10 @@ def keep(argv: Sequence[str]) -> int:
     if control is not None:
         control(CHILD_SUBREAPER, 1)
     try:
-        child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, preexec_fn=_follow(control))
+        # This process has one thread, so that code before the exec is safe.
+        child = subprocess.Popen(  # noqa: PLW1509
+            argv, stdin=subprocess.DEVNULL, preexec_fn=_follow(control)
+        )
     except OSError as error:
         print(f"{argv[0]} can't be started: {error}", file=sys.stderr, flush=True)
         return NOT_FOUND
@@ -50,12 +53,10 @@ def _owner_gone() -> bool:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Ask the family to end, then kill what is left of it."""
-    if child.poll() is None:
-        os.killpg(os.getpgrp(), signal.SIGTERM)
-        deadline = time.monotonic() + GRACE_S
-        while child.poll() is None and time.monotonic() < deadline:
-            time.sleep(LOOK_S / 2)
+    """Ask the command to end, then kill what is left of its family."""
+    child.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(GRACE_S)
     _kill_descendants()
     child.wait()
 
@@ -66,10 +67,8 @@ def _kill_descendants() -> None:
 
     while family := psutil.Process().children(recursive=True):
         for process in family:
-            try:
+            with suppress(psutil.NoSuchProcess):
                 process.kill()
-            except psutil.NoSuchProcess:
-                continue
         psutil.wait_procs(family, timeout=1.0)
 
 

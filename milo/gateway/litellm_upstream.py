@@ -96,13 +96,14 @@ class LitellmUpstream:
         body = json.loads(without_secrets(json.dumps(whole), (self._key,)))
         return metered(body, request, self._price, monotonic() - began)
 
-    async def check(self) -> None:
+    async def check(self) -> Usage:
         """One call of one token; raises `ModelError` with what to look at."""
         request = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 16}
         done = await self.complete(request, "check", 0)
         if done.status >= 400:
             said = error_message(done.body)
             raise ModelError(f"model {self._name} does not answer: HTTP {done.status}: {said}")
+        return done.usage
 
     async def close(self) -> None:
         """Close the connections that litellm keeps, where it was loaded."""

@@ -14,17 +14,18 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 LIMITED = 429
-FIRST, MOST = 64.0, 1024.0
+MOST = 1024.0
 
 
 class Pace:
     """The window of one gateway. Belongs to one event loop; `now` in seconds.
 
     A refusal of a call that began before the last halving says nothing new and halves no more.
-    `first` is the window at the start: it binds nobody until the provider refuses.
+    What is halved is what was really in flight. `first` is the window at the start, which by
+    default binds nobody until the provider refuses.
     """
 
-    def __init__(self, now: Callable[[], float], first: float = FIRST) -> None:
+    def __init__(self, now: Callable[[], float], first: float = MOST) -> None:
         self._now = now
         self._window = first
         self._in_flight = 0
@@ -50,7 +51,8 @@ class Pace:
         """What the provider answered to a call that began at that time."""
         if status == LIMITED:
             if began > self._halved_at:
-                self._window = max(1.0, self._window / 2)
+                reached = min(self._window, self._in_flight or self._window)
+                self._window = max(1.0, reached / 2)
                 self._halved_at = self._now()
         elif status < 300:
             self._window = min(MOST, self._window + 1.0 / self._window)

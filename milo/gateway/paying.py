@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Mapping
 from contextlib import suppress
 
 from milo.core.attempt import Usage
@@ -14,8 +15,11 @@ from milo.gateway.line import Line, Reply, out_of_time, within
 from milo.gateway.pins import LIMITS, Pinned
 from milo.gateway.prices import dollars
 from milo.gateway.tokens import tokens_of_bytes
+from milo.gateway.usage import without_data
 from milo.gateway.wire import error_body
 
+CHECK, CHECK_TOKENS, CHECK_S = "check", 16, 600.0
+PICTURE_TOKENS = 1600
 REPLY_TOKENS = 4096
 """What a reply is taken for that nothing limits."""
 
@@ -23,13 +27,23 @@ REPLY_TOKENS = 4096
 def reservation(pinned: Pinned) -> Usage:
     """The tokens that a call may take: its prompt by size, and its output limit."""
     limits = [value for key in LIMITS if isinstance(value := pinned.request.get(key), int)]
-    prompt = tokens_of_bytes(prompt_bytes(pinned))
-    return Usage(uncached_input=prompt, output=max(limits, default=REPLY_TOKENS), calls=1)
+    output = max(limits, default=REPLY_TOKENS)
+    return Usage(uncached_input=prompt_tokens(pinned), output=output, calls=1)
 
 
-def prompt_bytes(pinned: Pinned) -> int:
-    """The size of what the model is given to read, as JSON."""
-    return len(json.dumps(pinned.request.get("messages"), default=str))
+def prompt_tokens(pinned: Pinned) -> int:
+    """About how many tokens the model is given to read: by size, and so many a picture."""
+    told = [pinned.request[key] for key in ("messages", "tools") if pinned.request.get(key)]
+    size = sum(len(json.dumps(without_data(part), default=str)) for part in told)
+    return tokens_of_bytes(size) + PICTURE_TOKENS * sum(_pictures(part) for part in told)
+
+
+def _pictures(value: object) -> int:
+    if isinstance(value, Mapping):
+        return sum(_pictures(inner) for inner in value.values())
+    if isinstance(value, list):
+        return sum(_pictures(inner) for inner in value)
+    return int(isinstance(value, str) and value.startswith("data:"))
 
 
 class Paid:
@@ -71,6 +85,17 @@ class Paid:
         if self._line.purse is not None and self._asked:
             with suppress(MiloError):
                 await self._line.purse.settle_call(self._name, Spend.of(usage))
+
+
+async def checked(line: Line) -> None:
+    """Prove that the line's model answers, by one call that is paid as any other; raises
+    `ModelError`. A run that can't pay for it calls no model either: nothing is checked."""
+    paid, cost = Paid(line, CHECK, Usage(uncached_input=CHECK_TOKENS, output=CHECK_TOKENS)), Usage()
+    try:
+        if await paid.promise(CHECK_S) is None:
+            cost = await line.upstream.check()
+    finally:
+        await paid.settle(cost)
 
 
 def spent_out(words: str) -> Reply:

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 
+from milo.core.attempt import Usage
 from milo.core.errors import ModelError, ReplayMiss
 from milo.core.evidence import Exchange
 from milo.core.ports import Completion
@@ -49,10 +50,11 @@ class ReplayUpstream:
             seconds=recorded.seconds,
         )
 
-    async def check(self) -> None:
+    async def check(self) -> Usage:
         """Raises `ModelError` where the recording's model is unnamed; there is nothing to call."""
         if not self._model:
             raise ModelError("the recording names no model")
+        return Usage()
 
     async def close(self) -> None:
         """Nothing is held."""

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from milo.core.attempt import Usage
 from milo.core.errors import ModelError
 from milo.core.ports import Completion, Emit
 from milo.core.servers import ModelServer
@@ -105,10 +106,10 @@ class ReplicaUpstream:
         async with self._taken() as http:
             return await http.stream(request, scope, nth, emit)
 
-    async def check(self) -> None:
+    async def check(self) -> Usage:
         """Have one replica write one token."""
         async with self._taken() as http:
-            await http.check()
+            return await http.check()
 
     async def close(self) -> None:
         """Stop every server; safe to call twice."""

@@ -16,11 +16,11 @@ from milo.core.evidence import Exchange
 from milo.core.ports import Caps, Emit, SessionReport
 from milo.gateway.formats import BadRequest
 from milo.gateway.line import OUT_OF_TIME, Ask, Line, Reply, call, faulted, out_of_time
-from milo.gateway.paying import Paid, prompt_bytes, reservation
+from milo.gateway.paying import Paid, prompt_tokens, reservation
 from milo.gateway.pins import Pinned, pin
 from milo.gateway.prices import Price, dollars
 from milo.gateway.relay import Relay
-from milo.gateway.tokens import count_tokens, tokens_of_bytes
+from milo.gateway.tokens import count_tokens
 from milo.gateway.wire import error_body, public_body, redact
 
 REFUSALS_KEPT = 32
@@ -212,7 +212,7 @@ def _result(
     if reply.status not in (CUT_STATUS, OUT_OF_TIME) and not (reply.fault and begun):
         return reply
     usage = Usage(
-        uncached_input=tokens_of_bytes(prompt_bytes(pinned)),
+        uncached_input=prompt_tokens(pinned),
         output=count_tokens(relay.text) if relay is not None else 0,
         calls=1,
         estimated=True,

@@ -103,7 +103,7 @@ def counted(request: JSON, output: str) -> Usage:
 def request_text(request: JSON) -> str:
     """What of a request is text for the model: its messages and tools, without data URLs."""
     told = {key: request.get(key) for key in ("messages", "tools") if request.get(key)}
-    return json.dumps(_without_data(told), ensure_ascii=False, default=str)
+    return json.dumps(without_data(told), ensure_ascii=False, default=str)
 
 
 def output_text(body: JSON) -> str:
@@ -128,11 +128,12 @@ def _first(raw: JSON, places: tuple[tuple[str, str], ...]) -> int:
     return 0
 
 
-def _without_data(value: object) -> object:
+def without_data(value: object) -> object:
+    """The value with its data URLs emptied."""
     if isinstance(value, Mapping):
-        return {key: _without_data(inner) for key, inner in value.items()}
+        return {key: without_data(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_without_data(inner) for inner in value]
+        return [without_data(inner) for inner in value]
     return "" if isinstance(value, str) and value.startswith("data:") else value
 
 

@@ -262,8 +262,8 @@ class Shell:
             refusal = await self._preflight(brief, proposal, bench)
         except (ReplayMiss, ClusterError, RecordError, ConfigError):
             raise
-        except BudgetSpent as spent:
-            raise SearchStopped(f"{LIMIT} {spent}") from None
+        except BudgetSpent as broke:
+            raise SearchStopped(f"{LIMIT} {broke}") from None
         except MiloError as failure:
             said = self._redactor.text(str(failure))
             await self._record(self._island.sent_back(said, bench.usage))

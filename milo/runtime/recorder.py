@@ -21,6 +21,7 @@ from milo.core.events import (
     Event,
     IslandFounded,
     MoveApplied,
+    ProposalSentBack,
     Record,
 )
 from milo.core.evidence import Evidence, Exchange, ParentView, Trace
@@ -46,8 +47,15 @@ class Recorder:
         self._journal: list[Record] = list(self._records.records())
         self._population = Population.of(self._journal)
         self._news = asyncio.Event()
-        self._treasury = Treasury(parts.plan.budget, self._records, self._population, _rates(parts))
+        self._treasury = Treasury(
+            parts.plan.budget,
+            self._records,
+            self._population,
+            _rates(parts),
+            hard=not parts.plan.replay,
+        )
         self._ledger = self._treasury.ledger
+        self._sent_back = _sent_back(self._journal)
 
     async def set_model(self, model: str) -> None:
         """The pinned model's name, as attempt keys carry it; known once a host is up."""
@@ -69,13 +77,20 @@ class Recorder:
         news.set()
 
     def _charge(self, event: Event) -> None:
-        if isinstance(event, CandidateProposed):
+        """Charge what of a piece's usage was seen in no call; a candidate's is the sum of all its
+        proposals', of which those that were sent back were charged before."""
+        if isinstance(event, ProposalSentBack | CandidateProposed):
             own = f"mutator/{event.candidate}", f"mutator/{event.island}/{event.round}"
-            self._treasury.absorb("mutator", own, event.usage)
+            before = self._sent_back.pop(event.candidate, Spend())
+            if isinstance(event, ProposalSentBack):
+                self._treasury.absorb("mutator", own, Spend.of(event.usage))
+                self._sent_back[event.candidate] = before + Spend.of(event.usage)
+            else:
+                self._treasury.absorb("mutator", own, Spend.of(event.usage) - before)
         elif isinstance(event, Consulted):
             told = event.consultation
             scope = consultation_scope(told.island, told.round)
-            self._treasury.absorb("orchestrator", (scope,), event.usage)
+            self._treasury.absorb("orchestrator", (scope,), Spend.of(event.usage))
 
     async def watch(self, after_seq: int, timeout_s: float) -> Sequence[Record]:
         """Records after a sequence number; unblocked by the next append or by the time-out."""
@@ -147,7 +162,7 @@ class Recorder:
         for outcome, reservation in zip(outcomes, reservations, strict=True):
             self._ledger.settle("", "target", Spend(attempts=1))
             self._ledger.shrink(reservation, Spend.of(outcome.usage, attempts=1))
-            self._treasury.absorb("target", (str(outcome.key),), outcome.usage)
+            self._treasury.absorb("target", (str(outcome.key),), Spend.of(outcome.usage))
 
     async def put_harness(
         self, candidate: str, harness: Harness, parents: Sequence[str], message: str
@@ -244,11 +259,21 @@ def consultation_scope(island: str, round_: int) -> str:
     return f"orchestrator/{island}/{round_}"
 
 
+def _sent_back(journal: Sequence[Record]) -> dict[str, Spend]:
+    """What the refused proposals of unfinished candidates have cost, by candidate."""
+    spent: dict[str, Spend] = {}
+    for event in (record.event for record in journal):
+        if isinstance(event, ProposalSentBack):
+            before = spent.get(event.candidate, Spend())
+            spent[event.candidate] = before + Spend.of(event.usage)
+        elif isinstance(event, CandidateProposed):
+            spent.pop(event.candidate, None)
+    return spent
+
+
 def _rates(parts: Parts) -> Rates:
-    """The declared limits of the target's provider; a replay asks no provider."""
+    """The declared limits of the target's provider."""
     model = parts.plan.model
-    if parts.plan.replay:
-        return Rates()
     return Rates(requests=model.requests_per_minute, tokens=model.tokens_per_minute)
 
 

@@ -50,7 +50,8 @@ class CallRecords(Protocol):
 class Treasury:
     """Implements `core.calls.Purse` on one event loop. One owner, which keeps the records.
 
-    `rates` are the provider's declared limits for the target; waiting scopes take turns.
+    `rates` are the provider's declared limits for the target; waiting scopes take turns. A replay
+    asks no provider for anything: there calls are counted, and nothing is `hard`.
     """
 
     def __init__(
@@ -60,12 +61,15 @@ class Treasury:
         population: Population,
         rates: Rates = Rates(),  # noqa: B008
         now: Callable[[], float] = monotonic,
+        *,
+        hard: bool = True,
     ) -> None:
         self.ledger = Ledger(budget)
         self._records = records
         self._refused = ""
         self._now = now
-        self._buckets = Buckets(rates, now()) if rates.bind else None
+        self._hard = hard
+        self._buckets = Buckets(rates, now()) if hard and rates.bind else None
         self._lines: OrderedDict[str, deque[_Waiting]] = OrderedDict()
         self._waiting: dict[str, _Waiting] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -104,13 +108,15 @@ class Treasury:
         self._waiting[call] = waiting
         self._lines.setdefault(scope, deque()).append(waiting)
         self._admit()
-        await waiting.turn  # given by _admit: at once, when a call ends, or when a bucket fills
+        try:
+            await waiting.turn  # given by _admit: at once, when a call ends, or a bucket fills
+        except asyncio.CancelledError:
+            self._withdraw(call)  # who comes after is looked at when the next call ends
+            raise
 
     async def settle_call(self, call: str, amount: Spend) -> None:
         """What a call cost; one that still waits is withdrawn."""
-        waiting = self._waiting.pop(call, None)
-        if waiting is not None:
-            self._leave(waiting)
+        self._withdraw(call)
         entry = self._book.open.get(call)
         if entry is not None:
             spent = Spend(tokens=amount.tokens, dollars=amount.dollars)
@@ -132,12 +138,12 @@ class Treasury:
             self._write(*self._book.orphans(scope))
             self._admit()
 
-    def absorb(self, role: str, scopes: Sequence[str], usage: Usage) -> None:
+    def absorb(self, role: str, scopes: Sequence[str], usage: Spend) -> None:
         """Scopes have their outcome on record: what of its usage went past the gateway (a mutator
         with a model of its own) is charged beside their calls."""
         for scope in scopes:
             self.forsake(scope)
-        outside = self._book.claim(scopes, Spend.of(usage))
+        outside = self._book.claim(scopes, usage)
         if outside.tokens or outside.dollars > SLACK:
             self._write(CallEntry(mark=CallMark.CHARGED, role=role, amount=outside))
 
@@ -192,6 +198,11 @@ class Treasury:
         if entry.scope in self._lines:
             self._lines.move_to_end(entry.scope)
 
+    def _withdraw(self, call: str) -> None:
+        waiting = self._waiting.pop(call, None)
+        if waiting is not None:
+            self._leave(waiting)
+
     def _leave(self, waiting: _Waiting) -> None:
         line = self._lines[waiting.entry.scope]
         line.remove(waiting)
@@ -201,6 +212,8 @@ class Treasury:
 
     def _short_of(self, amount: Spend) -> str:
         """The limit that the amount does not fit under, "" where it fits under all."""
+        if not self._hard:
+            return ""
         kept = self.ledger.reserved.get(TEST_PROMISE, Spend())
         wanted = self._book.total + self._book.promised + amount
         for limit in MONEY:

@@ -190,8 +190,9 @@ class ScriptedUpstream:
             seconds=_wait_s(answer),
         )
 
-    async def check(self) -> None:
-        """A scripted model always answers."""
+    async def check(self) -> Usage:
+        """A scripted model always answers, and for nothing."""
+        return Usage()
 
     async def close(self) -> None:
         """Note that it was closed."""

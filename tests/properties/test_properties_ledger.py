@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from milo.core.budget import ROLES, Budget, Ledger, Spend
 from milo.core.errors import BudgetExceeded
+from milo.core.population import Population
+from milo.runtime.treasury import Treasury
+from milo.testing.memory_records import MemoryRecords
 
 NAMES = st.sampled_from(["a", "b", "c"])
 AMOUNTS = st.integers(0, 40)
@@ -64,3 +69,89 @@ class LedgerMachine(RuleBasedStateMachine):
 
 TestLedger = LedgerMachine.TestCase
 TestLedger.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+
+
+class CallsMachine(RuleBasedStateMachine):
+    """Workers that call under a budget, are killed with their owner, and go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.records = MemoryRecords()
+        self.cost = 0
+        self.in_flight: dict[str, int] = {}
+        self.waiting: set[asyncio.Task[None]] = set()
+        self.number = 0
+        self.restart()
+
+    def teardown(self) -> None:
+        for task in self.waiting:
+            task.cancel()
+        self.loop.run_until_complete(asyncio.sleep(0))
+        self.loop.close()
+
+    async def _reserve(self, call: str, amount: int) -> None:
+        purse = self.purse
+        try:
+            await purse.reserve_call(call, "target", f"scope {amount % 3}", Spend(tokens=amount))
+        except BudgetExceeded:
+            return
+        self.in_flight[call] = amount
+
+    @rule(amount=st.integers(1, 400))
+    def call(self, amount: int) -> None:
+        self.number += 1
+
+        async def begin() -> None:
+            task = asyncio.ensure_future(self._reserve(f"call {self.number}", amount))
+            self.waiting.add(task)
+            task.add_done_callback(self.waiting.discard)
+            await _settled_down()
+
+        self.loop.run_until_complete(begin())
+
+    @rule(share=st.floats(0.0, 1.0), data=st.data())
+    def settle(self, share: float, data: st.DataObject) -> None:
+        if not self.in_flight:
+            return
+        call = data.draw(st.sampled_from(sorted(self.in_flight)))
+        cost = int(self.in_flight.pop(call) * share)
+        self.cost += cost
+
+        async def end() -> None:
+            await self.purse.settle_call(call, Spend(tokens=cost))
+            await _settled_down()
+
+        self.loop.run_until_complete(end())
+
+    @rule()
+    def restart(self) -> None:
+        """The owner is killed: who waited is gone, what was in flight is charged as promised."""
+        for task in self.waiting:
+            task.cancel()
+        self.cost += sum(self.in_flight.values())
+        self.in_flight = {}
+
+        async def reopened() -> Treasury:
+            await _settled_down()
+            return Treasury(Budget(tokens=1000), self.records, Population())
+
+        self.purse = self.loop.run_until_complete(reopened())
+
+    @invariant()
+    def nothing_is_lost_and_the_budget_holds(self) -> None:
+        book = self.records.book
+        assert book.total.tokens == self.cost
+        assert book.open.keys() == self.in_flight.keys()
+        assert book.promised.tokens == sum(self.in_flight.values())
+        assert self.cost + book.promised.tokens <= 1000
+        assert not self.waiting or book.open, "whoever waits, waits for a call in flight"
+
+
+async def _settled_down() -> None:
+    for _ in range(4):
+        await asyncio.sleep(0)
+
+
+TestCalls = CallsMachine.TestCase
+TestCalls.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)

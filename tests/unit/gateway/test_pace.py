@@ -36,6 +36,35 @@ def test_refusals_of_calls_from_before_the_halving_count_once() -> None:
     assert pace.window == 16.0
 
 
+async def test_what_is_halved_is_what_was_in_flight() -> None:
+    """A window that nothing ever filled says nothing; from 1024 it would take six refusals."""
+    pace = Pace(lambda: 10.0)
+
+    async def one() -> None:
+        async with pace.turn("s"):
+            await settle()
+            pace.told(429, 5.0)
+
+    await asyncio.gather(*(one() for _ in range(40)))
+    assert pace.window == 20.0
+
+
+async def test_many_streams_at_once_are_held_up_by_nothing_before_a_refusal() -> None:
+    pace, within = Pace(lambda: 0.0), 0
+
+    async def one() -> None:
+        nonlocal within
+        async with pace.turn("s"):
+            within += 1
+            await settle()
+
+    tasks = [asyncio.create_task(one()) for _ in range(200)]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert within == 200
+    await asyncio.gather(*tasks)
+
+
 def test_the_window_never_closes() -> None:
     time = FakeTime()
     pace = Pace(time.read, first=4.0)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from milo.core.attempt import Usage
 from milo.core.budget import Budget, Spend
 from milo.core.calls import CallMark
 from milo.core.errors import BudgetSpent
@@ -118,9 +117,9 @@ async def test_usage_past_the_gateway_is_charged_beside_its_calls() -> None:
     purse, records = treasury(Budget(dollars=1.0))
     await purse.reserve_call("a", "mutator", "mutator/c/0", dollars(0.2))
     await purse.settle_call("a", dollars(0.1))
-    purse.absorb("mutator", ("mutator/c",), Usage(uncached_input=100, dollars=0.1))
+    purse.absorb("mutator", ("mutator/c",), Spend(tokens=100, dollars=0.1))
     assert purse.ledger.spent["mutator"].dollars == pytest.approx(0.1)
-    purse.absorb("mutator", ("mutator/d",), Usage(uncached_input=70, dollars=0.07))
+    purse.absorb("mutator", ("mutator/d",), Spend(tokens=70, dollars=0.07))
     assert purse.ledger.spent["mutator"] == Spend(tokens=170, dollars=pytest.approx(0.17))
     assert [e.mark for e in records.call_entries][-1] is CallMark.CHARGED
 
@@ -152,3 +151,11 @@ async def test_a_rate_s_turn_comes_by_itself() -> None:
     purse, _ = treasury(Budget(), rates=Rates(tokens=600_000))
     await purse.reserve_call("all", "target", "s", Spend(tokens=600_000))
     await asyncio.wait_for(purse.reserve_call("more", "target", "s", Spend(tokens=10)), 5)
+
+
+async def test_a_replay_s_calls_are_counted_and_never_refused() -> None:
+    """Its calls come in another order: what the recorded run could pay for must not be refused."""
+    purse, records = treasury(Budget(dollars=1.0), rates=Rates(requests=1), hard=False)
+    for nth in range(3):
+        await purse.reserve_call(f"{nth}", "target", "s", dollars(0.9))
+    assert not purse.refused and records.book.promised.dollars == pytest.approx(2.7)
