@@ -49,12 +49,15 @@ def is_notable(event: Event) -> bool:
 
 
 def consultation_words(event: Consulted) -> str:
-    """The orchestrator's diagnosis, its words, its moves and what was refused."""
+    """The orchestrator's diagnosis, its moves, what was refused, and its words.
+
+    The words come last: they are the longest, and a narrow view cuts the end.
+    """
     answer = event.consultation
     moves = "; ".join(text.move_words(move) for move in answer.moves) or "no move"
     refused = "".join(f" (refused {r.move.kind}: {r.reason})" for r in answer.refused)
-    words = f", {answer.words}" if answer.words else ""
-    return f"orchestrator on {answer.island}: {answer.diagnosis}{words} → {moves}{refused}"
+    words = f": {answer.words}" if answer.words else ""
+    return f"orchestrator on {answer.island}: {answer.diagnosis} → {moves}{refused}{words}"
 
 
 def verdict_words(event: CandidateJudged) -> str:

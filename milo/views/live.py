@@ -50,6 +50,7 @@ class LiveView:
         self._left: dict[str, float | None] = {}
         self._title = ""
         self._live = Live(console=console, auto_refresh=False)
+        self._width = console.width
 
     def start(self, title: str, past: Sequence[Record] = ()) -> None:
         """Take over the bottom of the terminal."""
@@ -60,11 +61,12 @@ class LiveView:
         self._redraw()
 
     def update(self, records: Sequence[Record]) -> None:
-        """Fold records in; the notable ones also get a line above the table."""
+        """Fold records in; the notable ones also get two lines at most above the table."""
         for record in records:
             self._fold(record)
             if is_notable(record.event):
-                self._console.print(Text(text.one_line(f"· {sentence(record.event)}"), style="dim"))
+                line = text.shorten(f"· {sentence(record.event)}", 2 * self._width - 2)
+                self._console.print(Text(line, style="dim"))
         self._redraw()
 
     def progress(self, snapshot: Progress) -> None:
@@ -127,5 +129,17 @@ class LiveView:
             self._newest[event.island] = event
 
     def _redraw(self) -> None:
-        if self._live.is_started:
-            self._live.update(self.render(self._console.width), refresh=True)
+        if not self._live.is_started:
+            return
+        if self._console.width != self._width:
+            self._begin_anew()
+        self._live.update(self.render(self._width), refresh=True)
+
+    def _begin_anew(self) -> None:
+        """Most terminals wrap what stands in a window that got narrower, so that nobody can tell
+        where the old picture begins: clear the window and draw below an empty one."""
+        self._live.stop()
+        self._console.clear()
+        self._width = self._console.width
+        self._live = Live(console=self._console, auto_refresh=False)
+        self._live.start()

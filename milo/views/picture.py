@@ -195,7 +195,7 @@ def _cells(row: IslandRow, patience: int, width: int) -> tuple[Text, ...]:
         Text(text.shorten(state.mutator, 14)),
         Text(_now(row)),
         Text(_attempts(None if state.closed else row.work, cells), style="cyan"),
-        Text(text.DASH if row.left is None or state.closed else text.rough(row.left)),
+        Text(text.DASH if row.left is None or state.closed else _soon(row.left)),
         Text(text.percent(state.best_validation if state.round >= 0 else None)),
         Text(f"{state.stall}/{patience}", style="red" if stalled else ""),
         _verdict(row.verdict, width),
@@ -209,7 +209,13 @@ def _now(row: IslandRow) -> str:
         return str(Doing.WAITING)
     parent = row.work.parent or _parents(row)
     lineage = " → ".join(name for name in (parent, row.work.candidate) if name)
-    return f"{row.work.doing} {lineage}".strip()
+    # The lineage first: where there is no room, the words are cut.
+    return f"{lineage}: {row.work.doing}" if lineage else row.work.doing
+
+
+def _soon(seconds: float) -> str:
+    """A short time left in seconds, a longer one no finer than it is known."""
+    return f"{max(1, round(seconds))} s" if seconds < 60 else text.rough(seconds)
 
 
 def _parents(row: IslandRow) -> str:

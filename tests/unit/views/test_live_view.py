@@ -63,13 +63,13 @@ def test_the_picture_shows_islands_work_budget_and_the_orchestrators_word(make_s
         "400.0k/2.0M",
         "$0.50/$3.00",
         "3:12/12:00",
-        "scoring i1.2 → i1.3",
+        "i1.2 → i1.3: scoring",
         "31/72",
         "i2.0+i1.1 → i2.2",
         "single_call",
         "60.0",
         "i3.2 admitted +0.0123",
-        "orchestrator on i4: whole-population plateau, words about i4",
+        "orchestrator on i4: whole-population plateau → curriculum: search set 1 of 6 tasks",
     ):
         assert words in picture
 
@@ -145,7 +145,10 @@ def test_a_terminal_may_be_resized_to_anything(make_story: Any) -> None:
         console.size = ConsoleDimensions(width, height)
         view.progress(SNAPSHOT)
     view.stop()
-    assert "scoring" in out.getvalue()
+    drawn = out.getvalue()
+    assert "scoring" in drawn
+    assert drawn.count("\x1b[2J") == 5, "a window of another width begins anew"
+    assert "i1.2 → i1.3" in drawn.rpartition("\x1b[2J")[2]
 
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 120, 200])
@@ -253,9 +256,9 @@ def test_every_kind_of_event_has_a_sentence(make_story: Any) -> None:
     assert {event.kind for event in events} == set(EVENT_TYPES)
     sentences = [sentence(event) for event in events]
     assert all(sentences)
-    assert "orchestrator on i3: dry mutator, words about i3 → reassign: island i3 gets" in " ".join(
-        sentences
-    )
+    told = next(s for s in sentences if s.startswith("orchestrator on i3"))
+    assert "dry mutator → reassign: island i3 gets the mutator single_call; speciate" in told
+    assert told.endswith("(refused reassign: not in the pool): words about i3")
     assert 0 < sum(is_notable(record.event) for record in records) < len(records)
 
 
