@@ -270,11 +270,11 @@ class Shell:
             return
         finally:
             await bench.keep()
+        usage = proposal.usage + bench.judging
         if refusal.reason:
-            spent = proposal.usage + bench.judging
-            await self._record(self._island.sent_back(refusal.reason, spent, refusal.full))
+            await self._record(self._island.sent_back(refusal.reason, usage, refusal.full))
             return
-        await self._commit(need, brief, replace(proposal, usage=proposal.usage + bench.judging))
+        await self._commit(need, brief, replace(proposal, usage=usage))
 
     async def _preflight(self, brief: Brief, proposal: Proposal, bench: Bench) -> Refusal:
         """What must hold before any attempt is paid, or why it doesn't."""
