@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from scipy.linalg import hankel, toeplitz
 
 from milo.suites.arena.optimizer.landscape import Step
@@ -160,10 +161,10 @@ def _shifted(x: Array, low: float, high: float, mean: float) -> Array:
 # --- the pieces --------------------------------------------------------------------------------
 
 
-def _taken(values: Array, index: np.ndarray) -> Array:
-    """values[index], and 0 where the index lies outside."""
-    inside = (index >= 0) & (index < len(values))
-    return np.where(inside, values[np.clip(index, 0, len(values) - 1)], 0.0)
+def _shifts(values: Array) -> Array:
+    """All shifts of the values over their own grid, zeros coming in: row s holds values[i + s −
+    (n − 1)] for every i; a view of shape (2n − 1, n)."""
+    return np.asarray(sliding_window_view(np.pad(values, len(values) - 1), len(values)))
 
 
 def overlap_pieces(h: Array) -> Array:
@@ -174,9 +175,7 @@ def overlap_pieces(h: Array) -> Array:
 def overlap_slopes(h: Array, rows: np.ndarray) -> Array:
     """Derivatives of the chosen pieces."""
     n = len(h)
-    shift = (rows - (n - 1))[:, None]
-    place = np.arange(n)[None, :]
-    return (_taken(1.0 - h, place - shift) - _taken(h, place + shift)) * 2 / n
+    return np.asarray(_shifts(1.0 - h)[2 * n - 2 - rows] - _shifts(h)[rows]) * (2 / n)
 
 
 def overlap_pulled(h: Array, weights: Array) -> Array:
@@ -195,7 +194,7 @@ def square_pieces(f: Array) -> Array:
 def square_slopes(f: Array, rows: np.ndarray) -> Array:
     """Derivatives of the chosen pieces."""
     n = len(f)
-    return _taken(f, rows[:, None] - np.arange(n)[None, :]) * 4 / n
+    return np.asarray(_shifts(f[::-1])[2 * n - 2 - rows]) * (4 / n)
 
 
 def square_pulled(f: Array, weights: Array) -> Array:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -88,7 +89,7 @@ def descend_inside(
     """The point that the barrier leads to from x, when it has come down from `start` to `end`.
 
     Both say how far above its optimum the barrier holds the value. `going` is asked before every
-    level whether to go on, with the value that there is to hope for (−∞ before the first).
+    step whether to go on, with the value that there is to hope for (−∞ before the first).
     """
     x = (1 - INWARD) * x + INWARD * float(x.mean())
     count = 2 * len(x) - 1
@@ -103,7 +104,7 @@ def descend_inside(
     )
     hope = -np.inf
     while weight * count > end and going(hope):
-        point = _level(landscape, point, duals, weight)
+        point = _level(landscape, point, duals, weight, partial(going, hope))
         hope = float(landscape.pieces(point.x).max()) - weight * count
         weight *= LOWERED
         point = _at(landscape, point.x, weight) or point
@@ -142,9 +143,13 @@ def _at(landscape: Curved, x: Array, weight: float) -> Point | None:
     return Point(x, slack, merit)
 
 
-def _level(landscape: Curved, point: Point, duals: Duals, weight: float) -> Point:
+def _level(
+    landscape: Curved, point: Point, duals: Duals, weight: float, going: Callable[[], bool]
+) -> Point:
     """Newton steps at one height of the barrier, until they promise little."""
     for _ in range(MOST_STEPS):
+        if not going():
+            break
         step = _newton(landscape, point, duals, weight)
         if step is None:
             break
@@ -169,9 +174,10 @@ def _newton(landscape: Curved, point: Point, duals: Duals, weight: float) -> Ste
     gradient = landscape.pulled(x, force) - weight / below + weight / above
     pulled = some @ slopes
     hessian = (slopes.T * some) @ slopes - np.outer(pulled, pulled) / stiff.sum()
-    hessian += landscape.bend(duals.pieces)
+    bend = landscape.bend(duals.pieces)
+    hessian += bend
     hessian[np.diag_indices(len(x))] += duals.low / below + duals.high / above
-    direction = _solved(hessian, -gradient, duals)
+    direction = _solved(hessian, -gradient, duals, float(np.abs(bend).sum(axis=1).max()))
     if direction is None:
         return None
     change = np.zeros(len(slack))
@@ -186,12 +192,12 @@ def _newton(landscape: Curved, point: Point, duals: Duals, weight: float) -> Ste
     )
 
 
-def _solved(hessian: Array, wanted: Array, duals: Duals) -> Array | None:
+def _solved(hessian: Array, wanted: Array, duals: Duals, bent: float) -> Array | None:
     """hessian⁻¹ wanted among directions of sum zero, the diagonal raised until it is one of
-    descent."""
+    descent; `bent` is the norm of the part that can make it none, so that much is enough."""
     n = len(wanted)
     size = float(np.abs(np.diag(hessian)).mean())
-    shift = duals.shift / 4 if duals.shift > 1e-10 * size else 0.0
+    shift = duals.shift / 4 if duals.shift > 1e-6 * bent else 0.0
     both = np.column_stack((wanted, np.ones(n)))
     for _ in range(12):
         try:
@@ -199,7 +205,7 @@ def _solved(hessian: Array, wanted: Array, duals: Duals) -> Array | None:
             raised[np.diag_indices(n)] += shift
             solution = cho_solve(cho_factor(raised, lower=True, check_finite=False), both)
         except LinAlgError:
-            shift = max(8 * shift, 1e-6 * size)
+            shift = max(8 * shift, 1e-4 * bent)
             continue
         duals.shift = shift
         found = solution[:, 0] - solution[:, 1] * (solution[:, 0].sum() / solution[:, 1].sum())

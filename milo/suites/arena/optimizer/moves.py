@@ -6,8 +6,8 @@ landscape's own scale.
 
 from __future__ import annotations
 
-import heapq
 import math
+from collections.abc import Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -17,6 +17,10 @@ from milo.suites.arena.optimizer.landscape import Scaled, Smooth
 from milo.suites.arena.optimizer.search import State
 from milo.suites.arena.problems.problem import Array
 
+KICK = 0.3
+"""Size of a kick among coarse functions, at most."""
+SAME = 1e-7
+"""Values nearer to each other than this are of one optimum."""
 HOPE = 2e-3
 """Relative distance from the best at which a descent on its way is given up."""
 
@@ -70,43 +74,58 @@ def restart(
         _take(state, settle(state, start, until, radius=_any(state, radius), hopeless=bound))
 
 
-def refine(state: State, seconds: float, factor: int = 2, size: float = 0.05) -> None:
+def refine(
+    state: State, seconds: float, factor: int = 2, size: float = 0.05, radius: float = 2e-3
+) -> None:
     """Multi-resolution: put a function on a grid `factor` times as fine, shake it, descend."""
     if not isinstance(state.landscape, Scaled) or len(state.x) * factor > state.most:
         return
     until = state.clock() + seconds
-    _take(state, _refined(state, state.x, factor, size, until))
+    _take(state, _refined(state, state.x, until, factor=factor, size=size, radius=radius))
 
 
 def climb(
-    state: State, seconds: float, coarse: int = 24, keep: int = 6, size: float = 0.05
+    state: State,
+    seconds: float,
+    coarse: int = 40,
+    keep: int = 6,
+    size: float = 0.05,
+    radius: float = 3e-3,
 ) -> None:
     """Multi-resolution from scratch: many coarse starts, the best refined level by level.
 
-    A third of the time goes to the starts; then every level doubles the grid of the best `keep`
-    (half as many on each level) in half of the time that is left.
+    A quarter of the time goes to the starts and to kicks of the best of them. Every level doubles
+    the grid of the best `keep`, half as many as on the level before, and has its share of the time.
     """
     if not isinstance(state.landscape, Scaled):
         return
     until = state.clock() + seconds
-    pool = _starts(state, coarse, state.clock() + seconds / 3)
-    while pool and len(pool[0].x) * 2 <= state.most and state.clock() < until:
-        chosen = heapq.nsmallest(keep, pool, key=lambda one: one.value)
-        each = (until - state.clock()) / 2 / len(chosen)
+    pool = _starts(state, coarse, keep, state.clock() + seconds / 4)
+    levels = int(math.log2(max(1.0, state.most / (coarse * 1.5))))
+    for level in range(levels):
+        chosen = _best(pool, keep)
+        each = (until - state.clock()) / (levels - level) / max(1, len(chosen))
         pool = []
         for one in chosen:
             limit = min(until, state.clock() + each)
-            pool.append(_refined(state, one.x, 2, size, limit))
-            _take(state, pool[-1])
+            if state.clock() < limit:
+                finer = _refined(state, one.x, limit, factor=2, size=size, radius=radius)
+                pool.append(finer)
+                _take(state, pool[-1])
         keep = max(1, keep // 2)
 
 
-def _starts(state: State, coarse: int, until: float) -> list[Reached]:
-    """Random coarse functions of about `coarse` steps, each descended."""
+def _starts(state: State, coarse: int, keep: int, until: float) -> list[Reached]:
+    """Descents from random functions of about `coarse` steps, and from kicks of the best."""
     pool: list[Reached] = []
     while state.clock() < until:
-        like = np.zeros(int(state.rng.integers(coarse, coarse + coarse // 4 + 1)))
-        start = state.landscape.random(state.rng, like)
+        if len(pool) > 2 * keep and state.rng.random() < 0.5:
+            best = _best(pool, keep)
+            parent = best[int(state.rng.integers(len(best)))].x
+            start = state.landscape.kicked(parent, state.rng, KICK * state.rng.random())
+        else:
+            like = np.zeros(int(state.rng.integers(coarse, coarse + coarse // 2 + 1)))
+            start = state.landscape.random(state.rng, like)
         least = min((one.value for one in pool), default=math.inf)
         bound = least + abs(least) * HOPE
         pool.append(settle(state, start, until, radius=_any(state, 0.1), hopeless=bound))
@@ -114,12 +133,25 @@ def _starts(state: State, coarse: int, until: float) -> list[Reached]:
     return pool
 
 
+def _best(pool: Sequence[Reached], keep: int) -> list[Reached]:
+    """The best few, no optimum twice."""
+    distinct: list[Reached] = []
+    for one in sorted(pool, key=lambda one: one.value):
+        if not distinct or one.value - distinct[-1].value > abs(one.value) * SAME:
+            distinct.append(one)
+        if len(distinct) == keep:
+            break
+    return distinct
+
+
 def _any(state: State, radius: float) -> float:
     """A radius up to ten times smaller: from one far start a wide one finds one optimum only."""
     return radius * math.exp(-math.log(10.0) * float(state.rng.random()))
 
 
-def _refined(state: State, x: Array, factor: int, size: float, until: float) -> Reached:
+def _refined(
+    state: State, x: Array, until: float, *, factor: int, size: float, radius: float
+) -> Reached:
     """The function on a finer grid, shaken and descended.
 
     Without the shaking the finer function is a stationary point of every linear model.
@@ -127,7 +159,7 @@ def _refined(state: State, x: Array, factor: int, size: float, until: float) -> 
     assert isinstance(state.landscape, Scaled)
     fine = state.landscape.resized(x, len(x) * factor)
     shaken = state.landscape.repair(fine * (1 + size * state.rng.normal(size=len(fine))))
-    return settle(state, shaken, until, radius=max(size, 1e-3))
+    return settle(state, shaken, until, radius=radius)
 
 
 def _take(state: State, reached: Reached) -> None:
