@@ -54,15 +54,16 @@ def regrets(view: PopulationView) -> tuple[Regret, ...]:
 def propose_curriculum(view: PopulationView, *, minimum: int = MIN_TASKS) -> Curriculum | None:
     """The next search set, at most as large as the current one; None where there is none to have.
 
-    None if fewer than `minimum` tasks qualify, if the set is one that was used before, or if the
-    re-scoring can't be paid.
+    Where fewer than `minimum` tasks qualify, or the same set was used before, the present set has
+    told what it can: then it is the whole search split again, with the tasks that nobody has
+    solved. None if that is in use, or if the re-scoring can't be paid.
     """
     size = max((len(s.search) for s in view.topology.islands.values()), default=0)
     chosen = {r.task for r in [r for r in regrets(view) if r.qualifies][:size]}
     tasks = tuple(task for task in view.search_split if task in chosen)
-    if len(tasks) < minimum or frozenset(tasks) in used_sets(view):
-        return None
-    if not is_affordable(view, tasks):
+    if len(tasks) < minimum or is_used(view, tasks):
+        tasks = view.search_split
+    if is_used(view, tasks) or not is_affordable(view, tasks):
         return None
     return Curriculum(tasks=tasks, epoch=next_epoch(view))
 
@@ -84,6 +85,15 @@ def next_epoch(view: PopulationView) -> int:
     applied = [state.epoch for state in view.topology.islands.values()]
     proposed = [move.epoch for move in _curricula(view)]
     return max([0, *applied, *proposed]) + 1
+
+
+def is_used(view: PopulationView, tasks: Sequence[str]) -> bool:
+    """Whether a set may not be had again: any that was, but for the whole split, which only must
+    not be the present one."""
+    if frozenset(tasks) == frozenset(view.search_split):
+        states = view.topology.islands.values()
+        return any(frozenset(s.search) == frozenset(tasks) for s in states if not s.closed)
+    return frozenset(tasks) in used_sets(view)
 
 
 def used_sets(view: PopulationView) -> frozenset[frozenset[str]]:

@@ -21,9 +21,8 @@ NEAR = 0.1
 """Accuracies this close are one ceiling."""
 SURE = 0.75
 """From this pass rate on a task is surely solved; from 1 - SURE down it is surely failed."""
-CHANCE_GAP = 0.05
-"""A donor that solves no more of the search tasks than this share beyond the island's own may owe
-it to chance."""
+CHANCE_SHARE = 1 / 15
+"""What differs between two harnesses on no more of the tasks than this may be chance."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,7 +63,7 @@ def exhausted_lineage(view: PopulationView, state: IslandState) -> Finding | Non
         if other.island != state.island and other.members
     }
     donor = max(gaps, key=lambda name: len(gaps[name]), default="")
-    if not donor or len(gaps[donor]) <= CHANCE_GAP * len(state.search):
+    if not donor or len(gaps[donor]) <= CHANCE_SHARE * len(state.search):
         return None
     words = (
         f"none of the last {len(recent)} children of {state.island} was admitted, while {donor} "
@@ -117,21 +116,21 @@ def crowded_out_niche(view: PopulationView, state: IslandState) -> Finding | Non
 
 
 def plateau(view: PopulationView, state: IslandState) -> Finding | None:
-    """All islands stand near the same ceiling, and none has just improved."""
+    """All islands stand near the same ceiling, and none has got better lately."""
     running = [s for s in view.topology.islands.values() if s.members and not s.closed]
     same_set = [s for s in running if s.epoch == state.epoch]
     fitness = [
         view.lineage[best_member(s, view.lineage)].fitness("search", s.search) for s in same_set
     ]
     accuracies = [f.accuracy for f in fitness if f is not None]
-    if not accuracies or min((s.stall for s in same_set), default=0) < 1:
+    if not accuracies or any(_rises(view, s) for s in same_set):
         return None
     if max(accuracies) - min(accuracies) > NEAR:
         return None
     tasks = tuple(r.task for r in regrets(view) if r.qualifies)
     words = (
         f"all {len(accuracies)} islands stand between {min(accuracies):.3f} and "
-        f"{max(accuracies):.3f} on the search set and none improved in its last round; "
+        f"{max(accuracies):.3f} on the search set, and none has got better lately; "
         f"{len(tasks)} tasks are solved by few harnesses and failed by most"
     )
     several = len(accuracies) > 1  # one island is always as good as all
@@ -150,6 +149,21 @@ def recent_children(
         )
     children = [n for n in view.lineage.of_island(state.island) if n.parents and n.verdict]
     return tuple(n for n in children if n.round >= since)[-max(1, view.patience) :]
+
+
+def _rises(view: PopulationView, state: IslandState) -> bool:
+    """Whether the island is young, or one of its last children is its best."""
+    recent = recent_children(view, state)
+    if len(recent) < view.patience:
+        return True
+    new = {node.candidate for node in recent}
+    old = max((_accuracy(view, state, m) for m in state.members if m not in new), default=0.0)
+    return any(_accuracy(view, state, m) > old for m in state.members if m in new)
+
+
+def _accuracy(view: PopulationView, state: IslandState, candidate: str) -> float:
+    fitness = view.lineage[candidate].fitness("search", state.search)
+    return 0.0 if fitness is None else fitness.accuracy
 
 
 def _best_solves(view: PopulationView, state: IslandState) -> frozenset[str]:
@@ -174,7 +188,7 @@ def _solved(node: Node, tasks: Sequence[str]) -> frozenset[str]:
 
 
 def _is_inert(view: PopulationView, node: Node) -> bool:
-    """Whether the child behaves exactly as its parent, or hardly differs in source."""
+    """Whether the child behaves as its parent, but for chance, or hardly differs in source."""
     if node.verdict is Verdict.INVALID:
         return False
     if node.patch_lines <= SMALL_PATCH:
@@ -182,7 +196,8 @@ def _is_inert(view: PopulationView, node: Node) -> bool:
     parent = view.lineage[node.parents[0]].evaluation("search")
     mine = node.evaluation("search")
     shared = [task for task in mine if task in parent]
-    return bool(shared) and all(mine[t].reward == parent[t].reward for t in shared)
+    changed = sum(mine[t].reward != parent[t].reward for t in shared)
+    return bool(shared) and changed <= CHANCE_SHARE * len(shared)
 
 
 def _share_of_parents(children: Sequence[Node], subtree: Sequence[str]) -> float:

@@ -9,7 +9,7 @@ from milo.core.errors import MoveRefused
 from milo.core.moves import Curriculum, Graft, Move, Reassign, Refusal, Speciate, islands_touched
 from milo.core.ports import PopulationView
 from milo.core.topology import IslandState, best_member, moved_members
-from milo.search.curriculum import is_affordable, next_epoch, rescoring_attempts, used_sets
+from milo.search.curriculum import is_affordable, is_used, next_epoch, rescoring_attempts
 
 MAX_MOVES = 2
 
@@ -168,7 +168,7 @@ def _check_curriculum(move: Curriculum, view: PopulationView) -> None:
         raise MoveRefused("a search set holds each of its tasks once, and at least one")
     if any(isinstance(m, Curriculum) for m in pending_moves(view)):
         raise MoveRefused("a curriculum is on record and has not yet reached all islands")
-    if frozenset(move.tasks) in used_sets(view):
+    if is_used(view, move.tasks):
         raise MoveRefused("this search set is or was in use")
     if move.epoch != next_epoch(view):
         raise MoveRefused(f"the next search set is number {next_epoch(view)}, not {move.epoch}")

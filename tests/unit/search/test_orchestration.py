@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from search_scene import HARD, LEFT, LOW, RIGHT, TASKS, WORSE, Scene, niche_scene
 
 from milo.core.events import IslandFounded, Verdict
 from milo.core.moves import Curriculum, Diagnosis, Graft, Reassign, Speciate
+from milo.core.ports import PopulationView
 from milo.search.curriculum import (
     is_affordable,
     next_epoch,
@@ -15,6 +18,7 @@ from milo.search.curriculum import (
     rescoring_attempts,
 )
 from milo.search.diagnosis import diagnose
+from milo.search.referee import check_move
 from milo.search.rules import RulesOrchestrator, best_other_mutator
 
 
@@ -65,7 +69,7 @@ def test_what_another_island_may_solve_by_chance_is_no_gap():
 def test_one_island_alone_is_on_a_plateau_only_where_nothing_else_is_wrong():
     alone = names(niche_scene().view(), "i1")
     assert alone[-2:] == [Diagnosis.CROWDED_OUT_NICHE, Diagnosis.PLATEAU]
-    two = names(niche_scene().island("i2", LEFT, stall=1).view(), "i1")
+    two = names(niche_scene().island("i2", LEFT).failures("i2", WORSE).view(), "i1")
     assert two[-2:] == [Diagnosis.PLATEAU, Diagnosis.CROWDED_OUT_NICHE]
 
 
@@ -78,9 +82,9 @@ def test_an_admission_among_the_last_children_rules_out_a_dry_mutator():
 def test_a_dry_mutator_counts_only_children_since_its_assignment():
     scene = Scene().island("i1", LOW).failures("i1", LOW)
     scene.moved("i1", Reassign(island="i1", mutator="b"), 3)
-    assert names(scene.view(), "i1") == []
+    assert Diagnosis.DRY_MUTATOR not in names(scene.view(), "i1")
     scene.failures("i1", LOW)
-    assert names(scene.view(), "i1") == [Diagnosis.DRY_MUTATOR]
+    assert Diagnosis.DRY_MUTATOR in names(scene.view(), "i1")
 
 
 def test_inert_counts_small_patches_but_not_invalid_children_or_real_changes():
@@ -107,14 +111,19 @@ def test_a_niche_that_is_a_frequent_parent_is_not_crowded_out():
 
 
 def test_islands_at_one_ceiling_are_on_a_plateau():
-    scene = Scene().island("i1", LEFT, stall=2).island("i2", RIGHT, stall=1)
-    assert names(scene.view(), "i1") == [Diagnosis.PLATEAU]
+    scene = Scene().island("i1", LEFT).island("i2", LEFT)
+    scene.failures("i1", WORSE).failures("i2", WORSE)
+    assert names(scene.view(), "i1") == [Diagnosis.PLATEAU, Diagnosis.DRY_MUTATOR]
 
 
-def test_an_island_that_just_improved_or_stands_apart_rules_out_a_plateau():
-    assert names(Scene().island("i1", LEFT, stall=2).island("i2", LEFT).view(), "i1") == []
-    apart = Scene().island("i1", LEFT, stall=2).island("i2", LOW, stall=2)
-    assert names(apart.view(), "i1") == []
+def test_an_island_that_is_young_has_just_improved_or_stands_apart_rules_out_a_plateau():
+    scene = Scene().island("i1", LEFT).failures("i1", WORSE).island("i2", WORSE)
+    assert Diagnosis.PLATEAU not in names(scene.view(), "i1")
+    scene.failures("i2", LOW, n=1).candidate("i2.2", ("i2.0",), LEFT, Verdict.ADMITTED)
+    assert Diagnosis.PLATEAU not in names(scene.view(), "i1")
+    apart = Scene().island("i1", LEFT).island("i2", LOW)
+    apart.failures("i1", WORSE).failures("i2", LOW)
+    assert Diagnosis.PLATEAU not in names(apart.view(), "i1")
 
 
 # --- curriculum -----------------------------------------------------------------------------------
@@ -144,12 +153,29 @@ def test_the_curriculum_takes_the_highest_regret_in_split_order():
 
 def test_no_curriculum_where_too_few_qualify_or_it_was_used_or_cannot_be_paid():
     scene = regret_scene()
-    assert propose_curriculum(scene.view(), minimum=5) is None
     assert propose_curriculum(scene.view(attempts_left=11)) is None
     assert propose_curriculum(scene.view(attempts_left=12)) is not None
+    assert propose_curriculum(on_all_tasks(), minimum=5) is None
+    assert propose_curriculum(on_all_tasks(Curriculum(tasks=TASKS[:4], epoch=1))) is None
+
+
+def test_where_the_present_set_tells_nothing_more_the_whole_split_is_searched_again():
+    scene = regret_scene()
+    whole = scene.view().search_split
+    found = propose_curriculum(scene.view(), minimum=5)
+    assert found == Curriculum(tasks=whole, epoch=1)
+    check_move(found, scene.view(), "i1")
     scene.answered(Curriculum(tasks=TASKS[:4], epoch=1))
     assert next_epoch(scene.view()) == 2
-    assert propose_curriculum(scene.view()) is None
+    assert propose_curriculum(scene.view()) == Curriculum(tasks=whole, epoch=2)
+    assert propose_curriculum(scene.view(attempts_left=11), minimum=5) is None
+
+
+def on_all_tasks(*past: Curriculum) -> PopulationView:
+    """The regret scene where the search set is the whole split."""
+    scene = regret_scene()
+    scene.answered(*past)
+    return replace(scene.view(), search_split=TASKS)
 
 
 def test_rescoring_counts_only_the_attempts_that_are_lacking():
@@ -186,6 +212,8 @@ async def test_rules_speciate_a_niche():
 async def test_rules_replace_the_search_set_on_a_plateau():
     scene = Scene().island("i1", (0.67, 0.67, 0, 0, 0, 0), stall=2)
     scene.island("i2", (0, 0, 0.67, 0.67, 0, 0), stall=2)
+    scene.failures("i1", (0.67, 0, 0, 0, 0, 0)).failures("i2", (0, 0, 0.67, 0, 0, 0))
+    scene.pool = ("a",)
     answer = await RulesOrchestrator().consult(scene.view(), "i1")
     assert answer.diagnosis is Diagnosis.PLATEAU
     assert answer.moves == (Curriculum(tasks=TASKS[:4], epoch=1),)
@@ -194,10 +222,12 @@ async def test_rules_replace_the_search_set_on_a_plateau():
 async def test_rules_with_a_pool_of_one_say_why_nothing_is_done():
     scene = Scene().island("i1", LOW).failures("i1", LOW)
     scene.pool = ("a",)
-    answer = await RulesOrchestrator().consult(scene.view(), "i1")
+    view = replace(scene.view(), search_split=TASKS)
+    answer = await RulesOrchestrator().consult(view, "i1")
     assert answer.moves == ()
     assert "no move is made" in answer.words
-    assert "nothing can be done about dry mutator" in answer.words
+    assert "nothing can be done about" in answer.words
+    assert "dry mutator" in answer.words
 
 
 async def test_rules_find_nothing_wrong_and_say_so():
