@@ -317,4 +317,4 @@ def test_a_run_starts_resumes_and_ends():
 
 def test_every_event_type_is_tagged_by_its_kind():
     assert all(EVENT_TYPES[kind].kind == kind for kind in EVENT_TYPES)
-    assert len(EVENT_TYPES) == 13
+    assert len(EVENT_TYPES) == 15

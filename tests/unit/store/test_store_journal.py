@@ -21,6 +21,8 @@ from milo.core.events import (
     IslandClosed,
     IslandFounded,
     MoveApplied,
+    MoveVoided,
+    ProposalSentBack,
     RoundEnded,
     RunEnded,
     RunResumed,
@@ -65,6 +67,8 @@ EVENTS = (
     FrameFixed(island="a", epoch=1, search=("t1",), frame=FRAME),
     RoundEnded(island="a", round=1, stall=0, best_validation=0.1),
     *(MoveApplied(island="a", round=2, move=move) for move in MOVES),
+    MoveVoided(island="a", round=2, move=MOVES[0], reason="nothing is left"),
+    ProposalSentBack(island="a", candidate="a2", round=2, reason="no", usage=Usage(calls=1)),
     Consulted(
         consultation=Consultation(
             island="a",
