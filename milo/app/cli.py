@@ -197,7 +197,20 @@ def _run(args: argparse.Namespace) -> int:
 
     if args.multirun or args.into:
         return _multirun(args)
-    return _launcher(args).launch(with_budget(args.overrides, terminal=_terminal()))
+    terminal = _terminal()
+    plan = with_budget(args.overrides, terminal=terminal)
+    if terminal is not None and not _agreed(plan, terminal):
+        print("nothing was started, nothing was spent")
+        return INTERRUPTED
+    return _launcher(args).launch(plan)
+
+
+def _agreed(plan: RunPlan, terminal: Callable[[str], str]) -> bool:
+    """Whether the user goes on, once told what money is at stake; nobody is asked where none is."""
+    from milo.app.foresight import agreed, at_stake
+    from milo.app.pricing import price_book
+
+    return agreed(at_stake(plan, price_book(plan)), terminal)
 
 
 def _multirun(args: argparse.Namespace) -> int:

@@ -19,7 +19,7 @@ from milo.app.checks import LOCAL_MODELS, NO_MODEL
 from milo.app.compose import AppParts, SystemClock, weights_cache
 from milo.app.config import amend
 from milo.app.following import Following
-from milo.app.foresight import Foresight, agreed, at_stake, size_of
+from milo.app.foresight import Foresight, size_of
 from milo.app.inspect import locate, report_of
 from milo.app.pricing import keep, kept, price_book
 from milo.app.resuming import changes_of, on_record
@@ -63,9 +63,6 @@ def launch(plan: RunPlan) -> int:
     words = expectation(plan, suite, len(seeds))
     if suite.left_out:
         print(left_out_words(suite.left_out))
-    if not agreed(at_stake(plan, parts.prices), input if sys.stdin.isatty() else None):
-        print("nothing was started, nothing was spent")
-        return INTERRUPTED
     fetch_weights(plan)
     name = Path(plan.run).name
     store = RunStore.create(Path(plan.run), name, encode_plan(plan), clock=SystemClock())

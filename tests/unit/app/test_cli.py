@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from milo.app import cli
 from milo.app.cli import FAILED, INTERRUPTED, OK, USER_ERROR, main
 from milo.core.errors import HarnessError, ModelError
 from milo.core.plan import RunPlan
@@ -55,6 +56,21 @@ def test_a_user_error_is_one_line_and_exit_code_two(capsys: pytest.CaptureFixtur
 def test_an_unset_budget_is_refused_off_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run"], launcher=FakeLauncher()) == USER_ERROR
     assert "budget=quick" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("answer", "started"), [("n", 0), ("", 1)])
+def test_a_run_that_costs_money_is_asked_about_on_a_terminal(
+    answer: str, started: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And a free one is not: nobody is there to answer for a local model."""
+    asked: list[str] = []
+    monkeypatch.setattr(cli, "_terminal", lambda: lambda words: (asked.append(words), answer)[1])
+    launcher = FakeLauncher()
+    assert main(["run", "budget=quick"], launcher=launcher) == OK and not asked
+    priced = ["run", "model=openai/gpt-4o", "budget.dollars=5"]
+    code = main(priced, launcher=launcher)
+    assert len(launcher.calls) - 1 == started and code == (OK if started else INTERRUPTED)
+    assert "the budget ends it at $5" in asked[0]
 
 
 def test_a_user_error_of_a_run_is_a_user_error_too(capsys: pytest.CaptureFixture[str]) -> None:
