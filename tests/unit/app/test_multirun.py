@@ -27,7 +27,7 @@ class FakeLauncher:
     launched: list[RunPlan] = field(default_factory=list)
     resumed: list[Path] = field(default_factory=list)
 
-    def launch(self, plan: RunPlan, *, overrides: Sequence[str]) -> int:
+    def launch(self, plan: RunPlan) -> int:
         self.launched.append(plan)
         fault = self.faults.get(plan.seed, 0)
         if isinstance(fault, BaseException):
@@ -66,10 +66,10 @@ def test_one_jobs_failure_is_named_and_the_others_go_on(
     said_before_next: list[str] = []
     original = launcher.launch
 
-    def launch(plan: RunPlan, *, overrides: Sequence[str]) -> int:
+    def launch(plan: RunPlan) -> int:
         if plan.seed == 2:
             said_before_next.append(capsys.readouterr().err)
-        return original(plan, overrides=overrides)
+        return original(plan)
 
     monkeypatch.setattr(launcher, "launch", launch)
     assert multirun(launcher).run(WORDS, FOLDER, terminal=None) == 1
