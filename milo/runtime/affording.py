@@ -24,6 +24,10 @@ class Affording:
         self._peers = peers
         self._attempts = attempts
 
+    def beside(self, island: Island, peers: Peers) -> Affording:
+        """The same for a copy of the island."""
+        return Affording(island, self._parts, peers, self._attempts)
+
     async def reserve(self) -> str:
         """Promise what the next child may cost; why it can't be afforded, or ""."""
         if await self._too_late():

@@ -49,11 +49,7 @@ async def run_island(parts: Parts, peers: Peers, ticket: Ticket, pace: Pace) -> 
     shell = Shell(island, epoch, parts, peers, pace)
     if ticket.setup.strategy.pipeline_depth == 1:
         return await shell.run()
-
-    def shell_of(child: Island, its_peers: Peers) -> Shell:
-        return Shell(child, epoch, parts, its_peers, pace)
-
-    shell.nursery = ahead = Ahead(shell_of, peers, parts.replay(), own, foreign)
+    shell.nursery = ahead = Ahead(shell.beside, peers, parts.replay(), own, foreign)
     try:
         return await shell.run()
     finally:

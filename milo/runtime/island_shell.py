@@ -7,6 +7,7 @@ shell holds nothing that matters: a replacement restores the machine from its sh
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -90,6 +91,13 @@ class Shell:
     def name(self) -> str:
         """The island's id."""
         return self._island.setup.island
+
+    def beside(self, island: Island, peers: Peers) -> Shell:
+        """A shell for a child in the making: what this one was built with, around a copy."""
+        twin = copy.copy(self)
+        twin._island, twin._peers, twin.nursery = island, peers, None
+        twin.affording = self.affording.beside(island, peers)
+        return twin
 
     async def run(self) -> str:
         """Advance generation by generation until the island is closed; the reason.
