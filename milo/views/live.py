@@ -21,6 +21,7 @@ from milo.views.picture import (
     draw_limits,
     draw_note,
     draw_work,
+    two_lines,
 )
 from milo.views.plain import PlainView
 from milo.views.view import Pace, Progress, View
@@ -65,7 +66,7 @@ class LiveView:
         for record in records:
             self._fold(record)
             if is_notable(record.event):
-                line = text.shorten(f"· {sentence(record.event)}", 2 * self._width - 2)
+                line = text.shorten(f"· {sentence(record.event)}", two_lines(self._width))
                 self._console.print(Text(line, style="dim"))
         self._redraw()
 

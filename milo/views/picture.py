@@ -182,7 +182,12 @@ def draw_work(work: Work, width: int) -> Text:
 
 def draw_note(consulted: Consulted, width: int) -> Text:
     """The last word of the orchestrator, on two lines at most."""
-    return Text(text.shorten(consultation_words(consulted), 2 * width - 2), style="magenta")
+    return Text(text.shorten(consultation_words(consulted), two_lines(width)), style="magenta")
+
+
+def two_lines(width: int) -> int:
+    """Characters that two lines hold when they are wrapped between words."""
+    return 2 * width - width // 6
 
 
 def _cells(row: IslandRow, patience: int, width: int) -> tuple[Text, ...]:
