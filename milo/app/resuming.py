@@ -24,6 +24,11 @@ CHANGEABLE = (
     "model.threads",
     "model.requests_per_minute",
     "model.tokens_per_minute",
+    "model.server.replicas",
+    "model.server.gpus",
+    "model.server.cpus",
+    "model.server.program",
+    "model.server.start_minutes",
 )
 """How long a run goes on, where its pieces lie and how fast they work. The content of the tasks
 and of the model is compared when it goes on; everything else decides what an attempt or a

@@ -65,7 +65,7 @@ def foreign(number: int) -> CandidateProposed:
 
 @pytest.mark.parametrize(
     "word",
-    ["budget.hours=3", "budget.attempts=900", "cluster.slots=2", "tracking=off"],
+    ["budget.hours=3", "budget.attempts=900", "cluster.slots=2", "tracking=off", "model.threads=1"],
 )
 def test_limits_places_and_trackers_may_change(word: str) -> None:
     (change, *_) = changes_of(PLAN, [word])
@@ -81,6 +81,7 @@ def test_limits_places_and_trackers_may_change(word: str) -> None:
         "strategy.islands=2",
         "model.max_tokens=9",
         "model.max_output_tokens=9",
+        "model.server.context=9",
         "model.name=gpt-5",
         "mutators.pool=[operators]",
     ],
