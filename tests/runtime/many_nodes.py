@@ -12,12 +12,9 @@ import psutil
 import ray
 from ray.cluster_utils import Cluster
 
+from milo.runtime.cluster import SYSTEM
+
 STORE_BYTES = 80 * 1024 * 1024
-HEALTH = {
-    "health_check_period_ms": 1000,
-    "health_check_failure_threshold": 3,
-    "health_check_timeout_ms": 2000,
-}
 
 
 @contextmanager
@@ -32,7 +29,7 @@ def many_nodes(*nodes: Mapping[str, float]) -> Iterator[Cluster]:
             "num_cpus": 1,
             "object_store_memory": STORE_BYTES,
             "include_dashboard": False,
-            "_system_config": HEALTH,
+            "_system_config": SYSTEM,
         },
     )
     try:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -56,10 +57,10 @@ def test_slots_are_kept_busy(capfd: pytest.CaptureFixture[str]) -> None:
 def test_a_plan_that_no_node_can_take_is_refused_at_the_start(tmp_path: Path) -> None:
     """Not waited on: a wrong resource name or a GPU that nobody has is said within seconds."""
     folder = write_suite(tmp_path / "suite")
-    task = folder / "word-000" / "task.toml"
-    task.write_text(task.read_text() + "[environment]\ngpus = 64\n")
+    for task in folder.glob("*/task.toml"):
+        task.write_text(task.read_text() + "[environment]\ngpus = 64\n")
     with serving() as server:
         done = milo(words_for(server, folder, "run", "budget.rounds=1"), tmp_path)
     assert done.returncode == 2
-    assert "task word-000: expected a host with 64 GPUs, found at most 0 GPUs" in done.stderr
+    assert re.search(r"task word-\d+: expected a host with 64 GPUs, found at most", done.stderr)
     assert not (tmp_path / "run").exists()
