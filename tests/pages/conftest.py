@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs import write_searched, write_synthetic
+from runs import toy, write_searched, write_synthetic
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -85,5 +85,5 @@ def moved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The beginning of such a run: enough of everything to look at."""
-    return write_synthetic(tmp_path_factory.mktemp("small") / "run", 70)
+    """A short run: enough of everything to look at, raw objectives too."""
+    return write_synthetic(tmp_path_factory.mktemp("small") / "run", 70, toy)

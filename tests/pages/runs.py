@@ -139,11 +139,19 @@ class RunWriter:
         return f"{self._objective(task, reward).line}\nchecked"
 
 
-def write_synthetic(path: Path, candidates: int, upto: Callable[[int], int] | None = None) -> Path:
-    """A whole synthetic run on disk, or its first groups."""
-    groups = synthetic(candidates)
-    writer = RunWriter(path)
-    writer.write(groups[: upto(len(groups))] if upto else groups)
+def toy(task: str, reward: float) -> Objective:
+    """Two problems: one to minimise, one to maximise."""
+    if int(task[-1]) % 2:
+        return Objective("toy-min", 0.381 - reward * 1e-6, 0.381, 0.3809)
+    return Objective("toy-max", 2.6 + reward / 7, 2.6, 2.7)
+
+
+def write_synthetic(
+    path: Path, candidates: int, objective: Callable[[str, float], Objective] | None = None
+) -> Path:
+    """A whole synthetic run on disk."""
+    writer = RunWriter(path, objective)
+    writer.write(synthetic(candidates))
     writer.close()
     return path
 

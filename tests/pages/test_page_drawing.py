@@ -7,16 +7,18 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from runs import RunWriter, page_of, records_of, synthetic
+from runs import page_of, records_of, toy, write_synthetic
 
 from milo.core.events import CandidateScored
 from milo.core.objective import Objective, Step, ratchet
 from milo.core.population import Population
 
+ALL_LANES = "() => milo.lanes.surface.height >= milo.lanes.order.length * milo.lanes.laneHeight"
 DRAWN = """position => {
   const found = { marks: {}, edges: [], born: [] };
   const { mark, words } = Drawing;
   const { edge } = milo.lanes;
+  milo.lanes.follows = false;
   milo.lanes.fit();
   Drawing.mark = (context, ...more) => {
     if (context.canvas.id === "lanes") found.marks[more[3]] = (found.marks[more[3]] || 0) + 1;
@@ -45,8 +47,9 @@ def test_the_lanes_draw_every_verdict_every_graft_and_every_birth(
     page = context.new_page()
     page.goto(page_of(small))
     page.wait_for_selector("html[data-ready]")
-    page.add_style_tag(content=".lanes-scroll { height: 1150px !important; max-height: none }")
-    page.wait_for_function("milo.lanes.surface.height > 1000")
+    # Room for every lane: what is out of sight is not drawn.
+    page.add_style_tag(content=".lanes-scroll { height: 1150px !important }")
+    page.wait_for_function(ALL_LANES)
     for position in (len(records) // 3, len(records)):
         population = Population.of(records[:position])
         drawn = page.evaluate(DRAWN, position)
@@ -64,17 +67,8 @@ def test_the_lanes_draw_every_verdict_every_graft_and_every_birth(
     context.close()
 
 
-def toy(task: str, reward: float) -> Objective:
-    """Two problems: one to minimise, one to maximise."""
-    if int(task[-1]) % 2:
-        return Objective("toy-min", 0.381 - reward * 1e-6, 0.381, 0.3809)
-    return Objective("toy-max", 2.6 + reward / 7, 2.6, 2.7)
-
-
 def test_the_raw_objective_is_a_ratchet_against_time(watched: Any, tmp_path: Path) -> None:
-    writer = RunWriter(tmp_path / "run", toy)
-    writer.write(synthetic(40))
-    writer.close()
+    write_synthetic(tmp_path / "run", 40, objective=toy)
     records = records_of(tmp_path / "run")
     page = watched.open(page_of(tmp_path / "run"))
     assert page.locator("#objective-card").is_visible()
@@ -104,6 +98,6 @@ def toy_start(problem: str) -> float:
     return 0.381 if problem == "toy-min" else 2.6
 
 
-def test_a_run_without_objectives_shows_no_such_card(watched: Any, small: Path) -> None:
-    page = watched.open(page_of(small))
+def test_a_run_without_objectives_shows_no_such_card(watched: Any, searched: Path) -> None:
+    page = watched.open(page_of(searched))
     assert not page.locator("#objective-card").is_visible()
