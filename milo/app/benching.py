@@ -18,8 +18,8 @@ from milo.app.compose import AppParts
 from milo.app.config import compose, require_budget
 from milo.app.inspect import progress_of
 from milo.app.launch import BUILT_IN_SEEDS, run_path
-from milo.app.run_progress import RunProgress
 from milo.app.overrides import canonical
+from milo.app.run_progress import RunProgress
 from milo.core.errors import ConfigError, RunError
 from milo.core.plan import RunPlan
 from milo.core.task import Network, Suite

@@ -10,9 +10,8 @@ from milo.core.plan import RunPlan, TestedSeeds
 from milo.core.population import Population
 from milo.core.task import Suite
 from milo.runtime.parts import EvaluationRequest, Peers
-from milo.search.progress import choose_winner
-
 from milo.runtime.treasury import TEST_PROMISE
+from milo.search.progress import choose_winner
 
 
 def freeze_winner(population: Population, suite: Suite, plan: RunPlan) -> WinnerFrozen | None:
