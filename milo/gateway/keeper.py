@@ -34,8 +34,10 @@ def keep(argv: Sequence[str]) -> int:
         control(CHILD_SUBREAPER, 1)
     try:
         # This process has one thread, so that code before the exec is safe.
-        child = subprocess.Popen(  # noqa: PLW1509
-            argv, stdin=subprocess.DEVNULL, preexec_fn=_follow(control)
+        child = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            preexec_fn=_follow(control),  # noqa: PLW1509
         )
     except OSError as error:
         print(f"{argv[0]} can't be started: {error}", file=sys.stderr, flush=True)
