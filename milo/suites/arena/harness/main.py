@@ -24,7 +24,7 @@ from milo.suites.arena.optimizer.search import Move, Schedule, State, begin, run
 from milo.suites.arena.problems.catalogue import candidate_of, parse, problems
 from milo.suites.arena.problems.problem import Array, Problem, verify
 
-MARGIN_S = 1.0
+MARGIN_S = 2.0
 """Left for ending and for the last write."""
 WHERE, WHAT = Path("construction.json"), Path("problem.json")
 SMOKE_S = 0.5

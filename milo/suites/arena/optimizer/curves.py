@@ -24,6 +24,7 @@ BELOW_ONE = 1.0 - 1e-13
 ROWS_PER_VALUE = 1.2
 MASS_WEIGHT = 20.0
 STEEPNESS = 4.0
+SYMMETRIC = 0.3
 NOWHERE = 1e9
 """The value of a function without a positive mean, which a line search must turn back from."""
 
@@ -58,7 +59,8 @@ class Curves:
         return clipped * (self.mean / total) if total > 0 else np.full(len(x), self.mean)
 
     def random(self, rng: np.random.Generator, like: Array) -> Array:
-        """A sum of a few cosines, or noise, on the grid of `like`."""
+        """A sum of a few cosines, or noise, on the grid of `like`; now and then symmetric, which
+        halves the space for as long as nothing shakes it."""
         n = len(like)
         place = np.linspace(-1.0, 1.0, n)
         shape = np.full(n, 1.0)
@@ -66,6 +68,8 @@ class Curves:
             shape += rng.normal() / k * np.cos(np.pi * k * place + rng.uniform(0, 2 * np.pi))
         if rng.random() < 0.5:
             shape = rng.random(n) + (0.0 if self.lower is not None else rng.normal(size=n) * 0.5)
+        if rng.random() < SYMMETRIC:
+            shape = (shape + shape[::-1]) / 2
         return self.repair(shape * self.mean)
 
     def kicked(self, x: Array, rng: np.random.Generator, size: float) -> Array:

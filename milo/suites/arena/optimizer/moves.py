@@ -145,8 +145,8 @@ def _best(pool: Sequence[Reached], keep: int) -> list[Reached]:
 
 
 def _any(state: State, radius: float) -> float:
-    """A radius up to ten times smaller: from one far start a wide one finds one optimum only."""
-    return radius * math.exp(-math.log(10.0) * float(state.rng.random()))
+    """A radius up to a hundred times smaller: wide ones lead far, and always to one place."""
+    return radius * math.exp(-math.log(100.0) * float(state.rng.random()))
 
 
 def _refined(

@@ -22,7 +22,7 @@ from pathlib import Path
 
 SLICES = 4
 MARGIN_S = 3.0
-LEAST_S = 2.0
+LEAST_S = 5.0
 """A run shorter than this isn't worth its start."""
 CALL_S = 120.0
 SMOKE_S = 20.0
