@@ -1,4 +1,4 @@
-"""What the attempts of a parent say: when an optimizer stopped getting better, and how far it came."""
+"""What a parent's attempts say: when an optimizer stopped getting better, and how far it came."""
 
 from __future__ import annotations
 
