@@ -165,7 +165,7 @@ class Dispatcher:
             Work(
                 key=key,
                 evaluation=number,
-                expected_s=self._durations.expected(key.task),
+                expected_s=self._durations.expected(key.task, request.island),
                 island=request.island,
                 need=need_of(request.harness, self._suite.tasks[key.task]),
             )
@@ -227,7 +227,8 @@ class Dispatcher:
             return
         result = replace(result, outcome=replace(outcome, tries=work.tries))
         timings = outcome.timings
-        self._durations.add(work.key.task, timings.setup_s + timings.agent_s + timings.verifier_s)
+        seconds = timings.setup_s + timings.agent_s + timings.verifier_s
+        self._durations.add(work.key.task, seconds, island=work.island)
         self._attempts += 1
         self._tokens += outcome.usage.tokens
         self._finished.append((result, flight))

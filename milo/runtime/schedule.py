@@ -144,15 +144,23 @@ class SlotQueue:
 
 
 class Durations:
-    """Expected seconds of an attempt on a task: the running mean of what was recorded."""
+    """Expected seconds of an attempt: the task's running mean, times the island's pace.
+
+    An island's pace is how its attempts compare with what was expected of their tasks alone: its
+    harnesses may all be slow, and it is charged for that.
+    """
 
     def __init__(self) -> None:
         self._sums: dict[str, tuple[int, float]] = {}
+        self._paces: dict[str, tuple[float, float]] = {}
         self.count = 0
         self.total_s = 0.0
 
-    def add(self, task: str, seconds: float, n: int = 1) -> None:
+    def add(self, task: str, seconds: float, n: int = 1, *, island: str = "") -> None:
         """`n` finished attempts of so many seconds each."""
+        if island and self.count:
+            took, expected = self._paces.get(island, (0.0, 0.0))
+            self._paces[island] = (took + n * seconds, expected + n * self.expected(task))
         before, total = self._sums.get(task, (0, 0.0))
         self._sums[task] = (before + n, total + n * seconds)
         self.count += n
@@ -163,7 +171,8 @@ class Durations:
         """Mean seconds over all attempts; a default before the first."""
         return self.total_s / self.count if self.count else DEFAULT_SECONDS
 
-    def expected(self, task: str) -> float:
-        """Expected seconds on this task; the overall mean where it was never run."""
+    def expected(self, task: str, island: str = "") -> float:
+        """Expected seconds on this task; by the overall mean where it was never run."""
         n, total = self._sums.get(task, (0, 0.0))
-        return total / n if n else self.mean_s
+        took, expected = self._paces.get(island, (0.0, 0.0))
+        return (total / n if n else self.mean_s) * (took / expected if expected else 1.0)

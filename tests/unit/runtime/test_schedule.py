@@ -124,3 +124,14 @@ def test_expected_durations_are_the_tasks_own_mean_or_that_of_all() -> None:
     assert durations.expected("unseen") == 5.0
     durations.add("b", 1.0, 3)
     assert durations.expected("b") == 3.0
+
+
+def test_an_island_whose_harnesses_are_slow_is_expected_to_be_slow() -> None:
+    durations = Durations()
+    durations.add("a", 2.0)
+    for _ in range(4):
+        durations.add("a", 1.0, island="quick")
+        durations.add("a", 5.0, island="slow")
+    assert durations.expected("a", "slow") > 3 * durations.expected("a", "quick")
+    assert durations.expected("a", "new") == durations.expected("a")
+    assert durations.expected("unseen", "slow") > durations.expected("unseen")
