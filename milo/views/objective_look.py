@@ -8,7 +8,7 @@ from milo.core.objective import Objective, objective_in
 from milo.store import RunReader
 
 ENOUGH = 60
-"""Reports without any objective, after which a run is taken to have none: reading every trace of
+"""Attempts without any objective, after which a run is taken to have none: reading every trace of
 a large run would cost more than the page."""
 
 
@@ -23,12 +23,9 @@ class ObjectiveLook:
         """The objectives of a harness's attempts on these tasks, in the order of recording."""
         if not self._found and self._read >= ENOUGH:
             return ()
-        reports = [
-            reader.traces.get(outcome.trace).report
-            for outcome in reader.attempts.of_harness(harness)
-            if outcome.key.task in tasks and outcome.trace in reader.traces
-        ]
-        self._read += len(reports)
+        outcomes = [o for o in reader.attempts.of_harness(harness) if o.key.task in tasks]
+        self._read += len(outcomes)
+        reports = [reader.traces.get(o.trace).report for o in outcomes if o.trace in reader.traces]
         found = tuple(one for report in reports if (one := objective_in(report)) is not None)
         self._found = self._found or bool(found)
         return found
