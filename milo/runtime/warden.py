@@ -83,7 +83,8 @@ def look(ward: int, known: dict[int, psutil.Process]) -> None:
     """Add the ward's present descendants to those that are known, and forget the dead."""
     with contextlib.suppress(psutil.NoSuchProcess):
         for process in psutil.Process(ward).children(recursive=True):
-            known[process.pid] = process
+            if process.pid != os.getpid():  # at first its starter still binds it to the ward
+                known[process.pid] = process
     for pid in [pid for pid, process in known.items() if not process.is_running()]:
         del known[pid]
 
