@@ -36,6 +36,5 @@ def test_alpha_evolves_ninety_five_points_are_improved_by_what_the_arena_asks() 
 
 def test_ttt_discovers_six_hundred_points_are_improved_by_what_the_arena_asks() -> None:
     state = searching("erdos_ttt_600")
-    # One linear program, of some seconds; the interior descent gains ten times that, in longer.
-    MOVES["linearise"](state, 0.1, radius=1e-3)
+    MOVES["interior"](state, CPU_S, start=1e-5, end=1e-6)
     assert proved_gain(state, "erdos_ttt_600") >= OVERLAP.minimum_improvement
