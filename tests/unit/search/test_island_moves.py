@@ -121,13 +121,13 @@ def test_speciate_and_curriculum_at_one_boundary_score_the_new_island_on_the_new
 def test_curriculum_scores_what_is_lacking_and_fixes_a_new_frame_without_new_verdicts():
     island, _ = after_round_0(strategy=PATIENT)
     old = island.state.frame
-    tasks = (*SEARCH[:3], "s90", "s91")
+    tasks = (*SEARCH[:3], "s89", "s91")
     events = island.begin_round([Curriculum(tasks=tasks, epoch=1)])
     asked = {}
     while isinstance(need := island.ask(), NeedScores):
         asked[need.candidate] = need.tasks
         events += answer(island, need)
-    assert asked == dict.fromkeys(("i1.0", "i2.0", "i3.0"), ("s90", "s91"))
+    assert asked == dict.fromkeys(("i1.0", "i2.0", "i3.0"), ("s89", "s91"))
     assert [e.kind for e in events] == ["move_applied", "candidate_scored", "frame_fixed"]
     assert isinstance(events[-1], FrameFixed)
     assert (events[-1].epoch, events[-1].search) == (1, tasks)
@@ -137,7 +137,7 @@ def test_curriculum_scores_what_is_lacking_and_fixes_a_new_frame_without_new_ver
 
 def test_after_a_curriculum_a_seed_that_cannot_be_scored_leaves_the_floor():
     island, _ = after_round_0(strategy=PATIENT)
-    island.begin_round([Curriculum(tasks=("s90", "s91"), epoch=1)])
+    island.begin_round([Curriculum(tasks=("s89", "s91"), epoch=1)])
     while isinstance(need := island.ask(), NeedScores):
         island.scored(need.candidate, need.split, {})
     assert island.state.frame is not None
@@ -177,13 +177,13 @@ def assert_consistent(world: World) -> None:
 def test_rescored_members_keep_their_scores_and_foreign_rescoring_changes_nothing():
     """A resumed island must know exactly what the live one knew, or its mutators differ."""
     world, move, members = world_with_subtree()
-    world.order("i1", Curriculum(tasks=(*SEARCH[:5], "s90"), epoch=1))
+    world.order("i1", Curriculum(tasks=(*SEARCH[:5], "s89"), epoch=1))
     world.run(until=lambda: at_boundary(world, "i1") and world.islands["i1"].state.epoch == 1)
     world.order("i1", move)
     world.run(until=lambda: "i4" in world.islands)
     copies = [e for e in world.shard("i4") if isinstance(e, CandidateScored)]
     assert {e.candidate for e in copies} >= set(members)
-    assert all(list(e.scores) == ["s90"] for e in copies)
+    assert all(list(e.scores) == ["s89"] for e in copies)
     assert isinstance(world.islands["i4"].ask(), NeedRound)
     world.order("i1", Curriculum(tasks=("s91", "s92"), epoch=2))
     world.run(until=lambda: all(i.state.epoch == 2 for i in world.islands.values()))
