@@ -139,9 +139,9 @@ class Ahead:
 
     async def _make(self, shell: Shell, twin: Island, notes: Kept) -> Made:
         """Propose until there is a child."""
-        async with self._room(twin):
-            while (proposal := notes.proposal) is None:
-                await self._propose(shell, twin)
+        shell.thinking = self._room(twin)
+        while (proposal := notes.proposal) is None:
+            await self._propose(shell, twin)
         return Made(
             events=tuple(notes.events),
             proposal=proposal,
@@ -159,6 +159,7 @@ class Ahead:
                 raise AssertionError(f"a child in the making asks for {other}")
 
     def _room(self, twin: Island) -> asyncio.Semaphore:
+        """For as many mutators at once as the plan says; what surrounds them is cheap."""
         if self._thinking is None:
             self._thinking = asyncio.Semaphore(twin.setup.strategy.pipeline_depth)
         return self._thinking

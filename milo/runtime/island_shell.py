@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -68,10 +69,11 @@ class Pace:
 class Shell:
     """Runs one island to its end. One owner, one event loop.
 
-    Children come from the `nursery` where there is one.
+    Children come from the `nursery` where there is one; mutators work inside of `thinking`.
     """
 
     nursery: Nursery | None = None
+    thinking: AbstractAsyncContextManager[None] = nullcontext()
 
     def __init__(self, island: Island, epoch: int, parts: Parts, peers: Peers, pace: Pace) -> None:
         self._island = island
@@ -265,7 +267,8 @@ class Shell:
             self._peers, self._parts.model_caller(spec), f"mutator/{need.candidate}/{need.tries}"
         )
         try:
-            proposal = await proposed_by(self._parts.mutator(spec), brief, bench)
+            async with self.thinking:
+                proposal = await proposed_by(self._parts.mutator(spec), brief, bench)
             proposal = replace(proposal, change=self._redactor.value(proposal.change))
             refusal = await self._preflight(brief, proposal, bench)
         except (ReplayMiss, ClusterError, RecordError, ConfigError):
