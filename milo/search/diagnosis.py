@@ -96,15 +96,17 @@ def crowded_out_niche(view: PopulationView, state: IslandState) -> Finding | Non
     best = best_member(state, view.lineage)
     solved = _solved(view.lineage[best], state.search)
     recent = recent_children(view, state)
+    enough = max(MIN_DISTINCT, CHANCE_SHARE * len(state.search))
     candidates = []
     for root in state.members:
         moved = moved_members(state, root, view.lineage) if root != state.root else ()
         if root not in moved:
             continue
-        niche = frozenset[str]().union(*(_solved(view.lineage[m], state.search) for m in moved))
+        apart = [_solved(view.lineage[m], state.search) - solved for m in moved]
+        distinct = max(apart, key=len)
         share = _share_of_parents(recent, view.lineage.subtree(root))
-        if len(niche - solved) >= MIN_DISTINCT and recent and share <= CROWDED_SHARE:
-            candidates.append((len(niche - solved), root, tuple(sorted(niche - solved)), share))
+        if len(distinct) >= enough and recent and share <= CROWDED_SHARE:
+            candidates.append((len(distinct), root, tuple(sorted(distinct)), share))
     if not candidates:
         return None
     count, root, tasks, share = max(candidates, key=lambda found: found[0])
