@@ -45,6 +45,8 @@ REFS_KEPT = 512
 CLOSE_S = 10.0
 ROOM_S = 60.0
 """How long a node may take to make room for a host that it should have room for."""
+REJOIN_WAITS_S = (5.0, 10.0, 20.0, 40.0, 60.0, 60.0)
+"""How long a node that refused a host beside the run is left alone before it is asked again."""
 
 
 class Remote:
@@ -155,6 +157,7 @@ class RayStage:
         self._dispatcher: Any = None
         self._warden: Warden | None = None
         self._joining: dict[str, asyncio.Task[None]] = {}
+        self._refused: dict[str, str] = {}
 
     async def open(self) -> None:
         """Connect, check, and bring the actors up in order."""
@@ -248,25 +251,41 @@ class RayStage:
             ray.kill(actor)
 
     async def tend(self) -> None:
-        """Give every fit node a host, once the dispatcher has lost the one it had."""
+        """Give every fit node a host, once the dispatcher has lost the one it had.
+
+        Raises `ClusterError` where no host is left and no node will have one again: else whoever
+        waits for a slot would wait for ever.
+        """
         names = set(await answer(self._dispatcher.hosts.remote()))
-        for offer in offers(self._parts.plan.cluster, living_nodes(), self._needs):
-            name = offer.node.name
+        fit = offers(self._parts.plan.cluster, living_nodes(), self._needs)
+        for name, offer in ((offer.node.name, offer) for offer in fit):
             if name not in names and name not in self._joining:
                 self._joining[name] = asyncio.create_task(self._join(offer))
+        refused = [self._refused.get(offer.node.name, "") for offer in fit]
+        if not names and refused and all(refused):
+            raise ClusterError(f"no container host is left, and none can be had: {refused[0]}")
 
     async def _join(self, offer: Offer) -> None:
-        """Start a host beside the run; a node where it can't be had is left alone for good."""
-        try:
-            info = await self._start_host(offer)
-        except PeerLost:
-            del self._joining[offer.node.name]  # it died meanwhile; the next tick looks again
-            return
-        except MiloError:
-            return
-        if info.model == self.hosts[0].model:
-            await self._seat(offer)
-            del self._joining[offer.node.name]
+        """Start a host beside the run; a node where it can't be had, however often it is asked for
+        one, is left alone for good."""
+        name = offer.node.name
+        for wait_s in REJOIN_WAITS_S:
+            try:
+                info = await self._start_host(offer)
+            except PeerLost:
+                del self._joining[name]  # it died meanwhile; the next tick looks again
+                return
+            except MiloError as refusal:  # a provider that is busy for a while, say
+                refused = str(refusal)
+                await asyncio.sleep(wait_s)
+                continue
+            if info.model == self.hosts[0].model:
+                await self._seat(offer)
+                del self._joining[name]
+                return
+            refused = f"node {name} serves {info.model}, not {self.hosts[0].model}"
+            break
+        self._refused[name] = refused
 
     async def close(self) -> None:
         """Close hosts and recorder, kill what is left, stop Ray if we started it.
