@@ -89,13 +89,14 @@ def climb(
     seconds: float,
     coarse: int = 40,
     keep: int = 6,
-    size: float = 0.05,
-    radius: float = 3e-3,
+    size: float = 0.2,
+    radius: float = 0.05,
 ) -> None:
     """Multi-resolution from scratch: many coarse starts, the best refined level by level.
 
     A quarter of the time goes to the starts and to kicks of the best of them. Every level doubles
-    the grid of the best `keep`, half as many as on the level before, and has its share of the time.
+    the grid of the best `keep`, half as many as on the level before, again and again while its
+    share of the time lasts; `size` and `radius` are the most that a refinement is given.
     """
     if not isinstance(state.landscape, Scaled):
         return
@@ -103,16 +104,22 @@ def climb(
     pool = _starts(state, coarse, keep, state.clock() + seconds / 4)
     levels = int(math.log2(max(1.0, state.most / (coarse * 1.5))))
     for level in range(levels):
-        chosen = _best(pool, keep)
-        each = (until - state.clock()) / (levels - level) / max(1, len(chosen))
-        pool = []
-        for one in chosen:
-            limit = min(until, state.clock() + each)
-            if state.clock() < limit:
-                finer = _refined(state, one.x, limit, factor=2, size=size, radius=radius)
-                pool.append(finer)
-                _take(state, pool[-1])
+        limit = state.clock() + (until - state.clock()) / (levels - level)
+        pool = _finer(state, _best(pool, keep), limit, size, radius)
         keep = max(1, keep // 2)
+
+
+def _finer(
+    state: State, chosen: Sequence[Reached], until: float, size: float, radius: float
+) -> list[Reached]:
+    """The chosen functions refined in turn, shaken more or less each time, until the time is up."""
+    pool: list[Reached] = []
+    while chosen and state.clock() < until:
+        one = chosen[len(pool) % len(chosen)]
+        shake, height = _any(state, size), _any(state, radius)
+        pool.append(_refined(state, one.x, until, factor=2, size=shake, radius=height))
+        _take(state, pool[-1])
+    return pool
 
 
 def _starts(state: State, coarse: int, keep: int, until: float) -> list[Reached]:
