@@ -24,6 +24,7 @@ from milo.runtime.placement import Node
 from milo.runtime.remote import answer
 
 ROOM_S, STOP_S = 60.0, 20.0
+RETURN_S, RETRY_S = 180.0, 1.0
 CONCURRENCY = 100
 LOOPBACK = "127.0.0.1"
 
@@ -98,12 +99,20 @@ class RemoteServer:
         return self._known is not None
 
     async def start(self) -> None:
-        """Have it up; raises `ModelError` where it can't be had."""
+        """Have it up; raises `ModelError` where it can't be had.
+
+        A replica whose process died is made anew by Ray, which takes a while: it is waited for.
+        """
         self._known = None
-        try:
-            self._known = cast(Standing, await answer(self._actor.start.remote()))
-        except PeerLost as lost:
-            raise ModelError(f"{self._name} is gone: {lost}") from None
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + RETURN_S
+        while self._known is None:
+            try:
+                self._known = cast(Standing, await answer(self._actor.start.remote()))
+            except PeerLost as lost:
+                if loop.time() >= deadline:
+                    raise ModelError(f"{self._name} is gone: {lost}") from None
+                await asyncio.sleep(RETRY_S)
 
     async def healthy(self) -> bool:
         """Whether it is well at the address that is known here; another one has to be taken up by

@@ -85,7 +85,7 @@ def stand_ins() -> list[psutil.Process]:
     return found
 
 
-async def until(holds: Callable[[], Any], seconds: float = 120.0) -> None:
+async def until(holds: Callable[[], Any], seconds: float = 180.0) -> None:
     async with asyncio.timeout(seconds):
         while not holds():
             await asyncio.sleep(0.05)
