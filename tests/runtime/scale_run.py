@@ -75,7 +75,13 @@ class ScaleRun:
         self._suite = load_suite(plan.suite)
         self._plan = plan
         self._digests = {name: task.digest for name, task in self._suite.tasks.items()}
-        self._model = model_label(plan.model.name, temperature=plan.model.temperature)
+        model = plan.model
+        limits = {
+            "calls": model.max_calls,
+            "tokens": model.max_tokens,
+            "output": model.max_output_tokens,
+        }
+        self._model = model_label(model.name, temperature=model.temperature, limits=limits)
         self._seeds = load_seeds(plan)
         if not (path / "run.json").exists():
             RunStore.create(path, path.name, encode_plan(plan), clock=SystemClock()).close()
