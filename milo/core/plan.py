@@ -209,7 +209,7 @@ class StrategyPlan:
     """Seeds scored on the test split beside the winner: all, or the best on validation."""
     pipeline_depth: int = 1
     """Children of one island proposed at once. 1: each when the last is judged (SPEC §4). n > 1:
-    up to n are proposed while as many are scored, each from the lineage as it stood 2n rounds
+    up to n are proposed while as many are scored, each from the lineage as it stood 5n/2 rounds
     before its own, which is on record. Not with merge or admission.kind=preserve."""
     merge: bool = False
     """Whether members that solve different tasks are merged (kept if the union is covered)."""

@@ -43,8 +43,12 @@ MakeShell = Callable[[Island, Peers], Shell]
 
 
 def window_of(depth: int) -> int:
-    """Children of an island without a verdict at most: those proposed, and as many scored."""
-    return 1 if depth == 1 else 2 * depth
+    """Children of an island without a verdict at most.
+
+    Those proposed, as many scored, and half as many whose records are being written or whose turn
+    has not come: without these, slots wait a little for each verdict.
+    """
+    return 1 if depth == 1 else 5 * depth // 2
 
 
 class Ahead:

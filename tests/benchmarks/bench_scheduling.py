@@ -39,7 +39,7 @@ from paced import (
 
 from milo.core.budget import Budget
 from milo.core.events import RoundEnded
-from milo.core.plan import AgentsPlan, ClusterPlan, RunPlan, StrategyPlan
+from milo.core.plan import AdmissionPlan, AgentsPlan, ClusterPlan, RunPlan, StrategyPlan
 from milo.core.task import Suite
 from milo.runtime.driver import Driver, Watcher
 from milo.runtime.parts import EvaluationRequest
@@ -48,6 +48,9 @@ from milo.runtime.seeding import Seed
 from milo.store import RunReader
 from milo.testing.landscape import landscape_harness
 
+PLAIN = AdmissionPlan(alpha=1.0, bootstraps=1)
+"""The plain rule, as others admit: what is measured is not how long 200 bootstraps take."""
+
 PSS_BAR_MB = 600
 WITHIN_BAR, ISLANDS_BAR, PEERS_BAR = 1.10, 0.90, 0.85
 
@@ -55,7 +58,9 @@ WITHIN_BAR, ISLANDS_BAR, PEERS_BAR = 1.10, 0.90, 0.85
 def plan_of(slots: int, budget: Budget, *, islands: int = 1, depth: int = 1) -> RunPlan:
     """A plan of waiting on hosts that offer ``container``."""
     return RunPlan(
-        strategy=StrategyPlan(islands=islands, orchestrator=False, pipeline_depth=depth),
+        strategy=StrategyPlan(
+            islands=islands, orchestrator=False, pipeline_depth=depth, admission=PLAIN
+        ),
         agents=AgentsPlan(mutators=("paced",)),
         budget=budget,
         cluster=ClusterPlan(slots=slots, resource="container"),
@@ -258,7 +263,7 @@ def sample(folder: Path) -> None:
     """Small and quick, with room for a busy machine: what the tests run."""
     assert rollouts(folder, 40, 16, 2, 1.0) <= 1.5
     assert waiting(folder, 300, 4.0) == 300
-    assert peers(folder, 16, 0.5, (Case(1, 4),)) >= 0.6
+    assert peers(folder, 16, 1.0, (Case(1, 4),)) >= 0.6
 
 
 def main(names: Sequence[str]) -> None:

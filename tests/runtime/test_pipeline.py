@@ -24,12 +24,13 @@ from milo.core.moves import Graft
 from milo.core.plan import AdmissionPlan, RunPlan, StrategyPlan
 from milo.core.population import Population
 from milo.core.ports import AttemptJob, Workshop
+from milo.runtime.ahead import window_of
 from milo.testing.fake_parts import FakeParts, MemoryReplay
 from milo.testing.landscape import GeneMutator, LandscapeRunner
 from milo.testing.memory_records import MemoryRecords
 
 DEPTH = 3
-WINDOW = 2 * DEPTH
+WINDOW = window_of(DEPTH)
 
 
 @dataclass(kw_only=True)
