@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from milo.core.attempt import AttemptKey, Outcome, Status
+from milo.core.calls import SPENT
 from milo.core.errors import ReplayMiss
 from milo.core.evidence import Trace
 from milo.core.fitness import evaluate, missing_tasks
@@ -20,6 +21,7 @@ from milo.core.ports import AttemptResult, Exit
 from milo.core.task import Suite
 from milo.core.tree import FileTree
 from milo.runtime.parts import (
+    LIMIT,
     Doing,
     EvaluationRequest,
     EvaluationResult,
@@ -194,6 +196,7 @@ class Dispatcher:
             result = await seat.host.run(work.key, flight.request.harness, task)
         except PeerLost as lost:
             self._seats.lose(seat.host)
+            await self._recorder.forsake(str(work.key))
             result = AttemptResult(outcome=_lost(work.key, str(lost)), trace=Trace())
         except BaseException as error:  # the boundary: whoever waits is told
             self._fail(work.key, error)
@@ -217,10 +220,16 @@ class Dispatcher:
         if fault.startswith(REPLAY_MISS):
             self._fail(work.key, ReplayMiss(fault))
             return
+        spent = fault.startswith(SPENT)
         retried = outcome.status.is_infrastructure and work.tries <= self._retries
-        if outcome.usage.calls and retried:
+        searching = flight.request.split != "test"
+        if outcome.usage.calls and (retried or (spent and searching)):
             await self._recorder.record([result], [flight.request.reservation])
-        if retried:
+        if spent and searching:
+            reason = f"{LIMIT} {fault.removeprefix(SPENT)}"
+            self._fail(work.key, SearchStopped(reason))
+            return
+        if retried and not spent:
             await asyncio.sleep(BACK_OFF_S * 2 ** (work.tries - 1))
             self._queue.push(replace(work, tries=work.tries + 1))
             self._pump()
@@ -327,7 +336,7 @@ class Dispatcher:
                 task.cancel()
 
     def _outlives_stop(self, request: EvaluationRequest) -> bool:
-        limited = self._stopped.startswith("limit:")
+        limited = self._stopped.startswith(LIMIT)
         return request.split == "test" or (limited and request.split == "validation")
 
     async def stopped(self) -> str:
