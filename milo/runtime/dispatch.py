@@ -168,6 +168,7 @@ class Dispatcher:
                 key=key,
                 evaluation=number,
                 expected_s=self._durations.expected(key.task, request.island),
+                since=asyncio.get_running_loop().time(),
                 island=request.island,
                 need=need_of(request.harness, self._suite.tasks[key.task]),
             )
@@ -191,6 +192,7 @@ class Dispatcher:
         if flight is None:
             self._leave(work, seat)
             return
+        waited_s = asyncio.get_running_loop().time() - work.since
         try:
             task = self._suite.tasks[work.key.task]
             result = await seat.host.run(work.key, flight.request.harness, task)
@@ -205,7 +207,7 @@ class Dispatcher:
             return
         finally:
             self._leave(work, seat)
-        await self._settle(work, result, flight)
+        await self._settle(work, _after_waiting(result, waited_s), flight)
 
     def _fail(self, key: AttemptKey, error: BaseException) -> None:
         flight = self._flying.pop(key, None)
@@ -231,13 +233,12 @@ class Dispatcher:
             return
         if retried and not spent:
             await asyncio.sleep(BACK_OFF_S * 2 ** (work.tries - 1))
-            self._queue.push(replace(work, tries=work.tries + 1))
+            since = asyncio.get_running_loop().time()
+            self._queue.push(replace(work, tries=work.tries + 1, since=since))
             self._pump()
             return
         result = replace(result, outcome=replace(outcome, tries=work.tries))
-        timings = outcome.timings
-        seconds = timings.setup_s + timings.agent_s + timings.verifier_s
-        self._durations.add(work.key.task, seconds, island=work.island)
+        self._durations.add(work.key.task, outcome.timings.slot_s, island=work.island)
         self._attempts += 1
         self._tokens += outcome.usage.tokens
         self._finished.append((result, flight))
@@ -358,6 +359,11 @@ def _raised(results: Sequence[Outcome | BaseException]) -> list[Outcome]:
         if isinstance(result, BaseException):
             raise result
     return [result for result in results if isinstance(result, Outcome)]
+
+
+def _after_waiting(result: AttemptResult, waited_s: float) -> AttemptResult:
+    timings = replace(result.outcome.timings, queued_s=waited_s)
+    return replace(result, outcome=replace(result.outcome, timings=timings))
 
 
 def _lost(key: AttemptKey, why: str) -> Outcome:

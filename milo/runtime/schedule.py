@@ -47,11 +47,12 @@ def need_of(harness: Harness, task: Task) -> Need:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Work:
-    """One attempt that waits for a slot."""
+    """One attempt that waits for a slot, `since` a time on the pool's own clock, seconds."""
 
     key: AttemptKey
     evaluation: int
     expected_s: float
+    since: float = 0.0
     island: str = ""
     need: Need = NOTHING_MORE
     tries: int = 1

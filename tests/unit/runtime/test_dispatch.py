@@ -3,88 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
+from dispatch_scene import SUITE, ScriptedHost, recorder_of, request
 
 from milo.core.attempt import AttemptKey, Outcome, Status
-from milo.core.budget import Budget
 from milo.core.errors import ReplayMiss
 from milo.core.events import CandidateProposed, CandidateScored, Change
 from milo.core.evidence import Trace
 from milo.core.fitness import TaskScore
 from milo.core.harness import Harness
-from milo.core.plan import RunPlan
-from milo.core.ports import AttemptJob, AttemptResult, Exit
-from milo.core.task import Task
-from milo.core.tree import FileTree
+from milo.core.ports import AttemptResult
 from milo.runtime.dispatch import Dispatcher
-from milo.runtime.parts import EvaluationRequest, HostParts, PeerLost, SearchStopped
-from milo.runtime.recorder import Recorder
-from milo.search.rules import RulesOrchestrator
-from milo.testing.fake_parts import FakeParts
-from milo.testing.landscape import LandscapeRunner, landscape_harness, landscape_suite
+from milo.runtime.parts import PeerLost, SearchStopped
+from milo.testing.landscape import landscape_harness
 from milo.testing.memory_records import MemoryRecords
-
-SUITE = landscape_suite(8, ("a", "b"))
-Play = Callable[[AttemptKey], Awaitable[AttemptResult | None]]
-
-
-class ScriptedHost:
-    """A host that runs landscape attempts, after `play` had its say."""
-
-    def __init__(self, name: str, play: Play | None = None) -> None:
-        self.name = name
-        self.runner = LandscapeRunner()
-        self.play = play
-        self.most = 0
-        self.running = 0
-
-    async def run(self, key: AttemptKey, harness: Harness, task: Task) -> AttemptResult:
-        self.running += 1
-        self.most = max(self.most, self.running)
-        try:
-            played = await self.play(key) if self.play else None
-            job = AttemptJob(key=key, harness=harness, task=task)
-            return played or await self.runner.run(job)
-        finally:
-            self.running -= 1
-
-    async def smoke(self, harness: Harness) -> str:
-        if self.play:
-            await self.play(AttemptKey(harness="", task="", task_digest="", model="", index=0))
-        return f"smoked on {self.name}"
-
-    async def shell(self, tree: FileTree, command: str, timeout_s: float) -> tuple[Exit, FileTree]:
-        return Exit(code=0, seconds=0.0, stdout=command), tree
-
-
-def parts_of(records: MemoryRecords) -> FakeParts:
-    return FakeParts(
-        plan=RunPlan(budget=Budget(rounds=1)),
-        the_suite=SUITE,
-        records=records,
-        runner=LandscapeRunner(),
-        mutators={},
-        the_orchestrator=RulesOrchestrator(),
-        host_parts=HostParts,
-    )
-
-
-def recorder_of(records: MemoryRecords) -> Recorder:
-    return Recorder(parts_of(records), "m")
-
-
-def request(split: str = "search", k: int = 2) -> EvaluationRequest:
-    return EvaluationRequest(
-        island="i1",
-        candidate="i1.0",
-        harness=landscape_harness({"a": 1}),
-        split=split,
-        tasks=SUITE.splits.validation if split == "validation" else SUITE.splits.search,
-        k=k,
-    )
 
 
 def wanting_gpus(gpus: int) -> Harness:
@@ -121,67 +55,6 @@ async def test_two_islands_that_want_the_same_attempts_pay_once(dispatcher: Disp
     assert len(host.runner.ran) == 16
 
 
-class SlowToAnswer(Recorder):
-    """A recorder whose answer on what is known takes as long as `gate` stays shut."""
-
-    gate: asyncio.Event
-    asked: int
-
-    async def known(self, keys: Sequence[AttemptKey]) -> Mapping[AttemptKey, Outcome]:
-        found = await super().known(keys)
-        self.asked += len(keys)
-        await self.gate.wait()
-        return found
-
-
-@pytest.fixture
-def slow(records: MemoryRecords) -> SlowToAnswer:
-    recorder = SlowToAnswer(parts_of(records), "m")
-    recorder.gate, recorder.asked = asyncio.Event(), 0
-    return recorder
-
-
-async def test_who_asks_while_the_records_are_read_starts_nothing_twice(
-    slow: SlowToAnswer,
-) -> None:
-    host, dispatcher = ScriptedHost("one"), Dispatcher(SUITE, slow, "m", retries=0)
-    await dispatcher.add_host(host, 4)
-    both = [asyncio.create_task(dispatcher.evaluate(request())) for _ in range(2)]
-    while not slow.asked:
-        await asyncio.sleep(0)
-    slow.gate.set()
-    one, two = await asyncio.gather(*both)
-    assert one == two
-    assert (len(host.runner.ran), slow.asked) == (16, 16)
-
-
-async def test_a_stop_while_the_records_are_read_starts_nothing(slow: SlowToAnswer) -> None:
-    host, dispatcher = ScriptedHost("one"), Dispatcher(SUITE, slow, "m", retries=0)
-    await dispatcher.add_host(host, 4)
-    late = asyncio.create_task(dispatcher.evaluate(request()))
-    while not slow.asked:
-        await asyncio.sleep(0)
-    await dispatcher.stop("interrupted", drain=True)
-    slow.gate.set()
-    with pytest.raises(SearchStopped, match="interrupted"):
-        await late
-    assert host.runner.ran == []
-
-
-async def test_records_that_cannot_be_read_are_told_to_whoever_waits(slow: SlowToAnswer) -> None:
-    async def fail(keys: Sequence[AttemptKey]) -> Mapping[AttemptKey, Outcome]:
-        await slow.gate.wait()
-        raise OSError("the disk is gone")
-
-    slow.known = fail  # type: ignore[method-assign]
-    dispatcher = Dispatcher(SUITE, slow, "m", retries=0)
-    both = [asyncio.create_task(dispatcher.evaluate(request())) for _ in range(2)]
-    await asyncio.sleep(0)
-    slow.gate.set()
-    for found in await asyncio.gather(*both, return_exceptions=True):
-        assert isinstance(found, OSError)
-
-
 async def test_no_more_attempts_run_at_once_than_there_are_slots(dispatcher: Dispatcher) -> None:
     async def breathe(key: AttemptKey) -> None:
         await asyncio.sleep(0)
@@ -190,6 +63,18 @@ async def test_no_more_attempts_run_at_once_than_there_are_slots(dispatcher: Dis
     await dispatcher.add_host(host, 3)
     await dispatcher.evaluate(request())
     assert host.most == 3
+
+
+async def test_an_attempt_tells_how_long_it_waited_for_a_slot(
+    dispatcher: Dispatcher, records: MemoryRecords
+) -> None:
+    async def breathe(key: AttemptKey) -> None:
+        await asyncio.sleep(0.001)
+
+    await dispatcher.add_host(ScriptedHost("one", breathe), 1)
+    await dispatcher.evaluate(request(k=1))
+    waited = sorted(outcome.timings.queued_s for outcome in records.outcomes.values())
+    assert 0 <= waited[0] < 0.001 * (len(waited) - 1) <= waited[-1]
 
 
 async def test_attempts_of_a_dead_host_run_elsewhere(dispatcher: Dispatcher) -> None:
