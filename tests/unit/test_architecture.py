@@ -7,14 +7,10 @@ names the file and the rule; the rooms are described in CONTRIBUTING.md.
 from __future__ import annotations
 
 import ast
-import importlib.util
-import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "milo"
@@ -111,12 +107,15 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(tree_of(path)))
+
+
 def imports_of(path: Path, *, at_import_time: bool = False) -> Iterator[str]:
     """Dotted names that a file imports; those under TYPE_CHECKING or in functions too, unless
     only what runs when the file is imported is asked for."""
-    tree = tree_of(path)
-    nodes: Iterator[ast.AST] = _eager(tree) if at_import_time else ast.walk(tree)
-    for node in nodes:
+    for node in _eager(tree_of(path)) if at_import_time else nodes_of(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -137,7 +136,7 @@ def _eager(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def functions_of(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
@@ -289,6 +288,12 @@ def test_files_are_at_most_four_hundred_lines_long() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_no_two_test_files_have_one_name() -> None:
+    """pytest imports them by it."""
+    names = [p.name for p in (ROOT / "tests").rglob("test_*.py") if "fixtures" not in p.parts]
+    assert sorted(names) == sorted(set(names))
+
+
 def test_functions_take_at_most_eight_parameters() -> None:
     wrong = [
         f"{name_of(path)}:{node.lineno} {node.name}: {parameters_of(node)} parameters"
@@ -378,22 +383,3 @@ def _is_environment(node: ast.AST) -> bool:
         and isinstance(node.value, ast.Name)
         and node.value.id == "os"
     )
-
-
-@pytest.mark.parametrize("room", ["core", "search"])
-def test_importing_a_pure_room_loads_neither_ray_nor_litellm(room: str) -> None:
-    modules = [module_of(p) for p in FILES if room_of(module_of(p)) == room]
-    assert all(importlib.util.find_spec(name) for name in modules)
-    script = f"import sys, {', '.join(modules)}; print(*sorted(sys.modules))"
-    out = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
-    ).stdout.split()
-    assert not {"ray", "litellm", "hydra", "docker", "wandb", "pyarrow"} & set(out)
-
-
-def test_the_command_line_answers_without_loading_anything_heavy() -> None:
-    script = "import sys, milo.app.cli as c; c.build_parser(); print(*sorted(sys.modules))"
-    out = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
-    ).stdout.split()
-    assert not {"ray", "litellm", "hydra", "numpy", "docker", "wandb", "pyarrow"} & set(out)
