@@ -313,12 +313,14 @@ class RayStage:
             raise fault
 
     async def _close_actors(self) -> list[BaseException]:
-        """Ask every host and the recorder to close, and wait for it; what they raised. One that is
-        dead, or takes too long, is killed anyway: that is no fault."""
-        closing = [actor.close.remote() for actor in self._host_actors.values()]
-        if self._recorder is not None:
-            closing.append(self._recorder.close.remote())
-        waits = [asyncio.wait_for(answer(reference), CLOSE_S) for reference in closing]
-        ended = await asyncio.gather(*waits, return_exceptions=True)
-        lost = (PeerLost, TimeoutError)
-        return [e for e in ended if isinstance(e, BaseException) and not isinstance(e, lost)]
+        """Ask every host to close, and then the recorder, which their last calls are paid at; what
+        they raised. One that is dead, or takes too long, is killed anyway: that is no fault."""
+        faults = await _closed(*self._host_actors.values())
+        return faults if self._recorder is None else faults + await _closed(self._recorder)
+
+
+async def _closed(*actors: Any) -> list[BaseException]:
+    waits = [asyncio.wait_for(answer(actor.close.remote()), CLOSE_S) for actor in actors]
+    ended = await asyncio.gather(*waits, return_exceptions=True)
+    lost = (PeerLost, TimeoutError)
+    return [e for e in ended if isinstance(e, BaseException) and not isinstance(e, lost)]

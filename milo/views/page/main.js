@@ -318,6 +318,7 @@
     });
     $("problem").addEventListener("change", () => {
       ratchet.choose($("problem").value);
+      ratchet.seek(position);
       objectiveWords();
     });
     $("matrix-split").addEventListener("change", rematrix);
