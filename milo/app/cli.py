@@ -7,6 +7,7 @@ imports wait until a command needs them, so that `milo --help` answers at once.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 import traceback
@@ -62,11 +63,27 @@ def main(argv: Sequence[str] | None = None, *, launcher: Launcher | None = None)
         said = redactor(secrets_of(os.environ).values()).text(" ".join(str(error).split()))
         print(f"error: {said}", file=sys.stderr)
         return USER_ERROR if isinstance(error, UserError) else FAILED
+    except OSError as error:
+        return _outside(error)
     except Exception:  # the process boundary: whatever is left is a fault of ours
-        said = redactor(secrets_of(os.environ).values()).text(traceback.format_exc())
-        print(said, end="", file=sys.stderr)
-        print("error: this is a fault in MILO; `milo doctor` may tell more", file=sys.stderr)
-        return FAILED
+        return _fault()
+
+
+def _outside(error: OSError) -> int:
+    """Tell of a place that can't be written, or of a disk that is full: the user's to mend."""
+    if error.filename is None and error.errno != errno.ENOSPC:
+        return _fault()
+    place = f"{error.filename}: " if error.filename else ""
+    print(f"error: {place}{error.strerror}", file=sys.stderr)
+    return FAILED
+
+
+def _fault() -> int:
+    """Tell of the exception that is being handled."""
+    said = redactor(secrets_of(os.environ).values()).text(traceback.format_exc())
+    print(said, end="", file=sys.stderr)
+    print("error: this is a fault in MILO; `milo doctor` may tell more", file=sys.stderr)
+    return FAILED
 
 
 def build_parser() -> argparse.ArgumentParser:

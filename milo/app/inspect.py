@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 from milo.app.convert import nearest
 from milo.app.run_progress import RunProgress
@@ -104,17 +105,17 @@ def report_of(path: Path, notes: Sequence[str] = ()) -> Report:
 
 def place_of(reader: RunReader) -> Place:
     """Where a run and its winner lie, and the commands that show and export them."""
-    path, winner = str(reader.path), reader.population().winner
+    winner, quoted = reader.population().winner, quote(str(reader.path))
     commands = [
-        f"milo export {path} my-harness" if winner else f"milo resume {path}",
-        f"git -C {reader.path / 'harnesses.git'} log --graph --oneline --all",
-        f"milo report {path} --markdown",
+        f"milo export {quoted} my-harness" if winner else f"milo resume {quoted}",
+        f"git -C {quote(str(reader.path / 'harnesses.git'))} log --graph --oneline --all",
+        f"milo report {quoted} --markdown",
     ]
     harness = ""
     if winner and reader.harnesses.has(winner.candidate):
         commit = reader.harnesses.commit(winner.candidate)
         harness = f"{reader.path / 'harnesses.git'} at {commit[:12]}"
-    return Place(run=path, harness=harness, commands=tuple(commands))
+    return Place(run=str(reader.path), harness=harness, commands=tuple(commands))
 
 
 def report_text(path: Path, *, form: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import shutil
 import signal
 import sys
@@ -83,8 +84,16 @@ def resume(path: Path, *, allow: Sequence[str]) -> int:
         past = tuple(reader.records())
         population = Population.of(past)
         if population.ended is not None:
-            print(f"run {path} is finished; nothing to do (milo report {path} shows it again)")
+            if allow:
+                raise RunError(f"run {path}", "one that goes on, to change it", "a finished one")
+            again = f"milo report {shlex.quote(str(path))}"
+            print(f"run {path} is finished; nothing to do ({again} shows it again)")
             return OK
+        owner = reader.owner()
+        if owner is not None:
+            raise RunError(f"run {path}", "one that nobody drives", f"owned by pid {owner.pid}")
+        for warning in reader.warnings:
+            print(f"warning: {warning}")
         recorded, seeds = on_record(reader, population)
     changes = changes_of(recorded, allow)
     for change in changes:

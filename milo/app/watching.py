@@ -37,7 +37,7 @@ def serve(path: Path, *, host: str = LOCAL, port: int = 0, browse: bool = True) 
     film = LiveFilm(path, lambda: json_ready(live_snapshot(path, time.time())))
     try:
         server = PageServer(film, host, port)
-    except OSError as error:
+    except (OSError, OverflowError) as error:  # a port beyond what there is overflows
         raise RunError(f"address {host}:{port}", "one that is free here", str(error)) from error
     print(f"{path} is at {server.url} (Ctrl-C ends this)", flush=True)
     if host != LOCAL:
