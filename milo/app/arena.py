@@ -135,9 +135,9 @@ def _problem_of(file: Path, candidate: object, name: str) -> Problem:
         raise ConfigError(
             f"problem of {file}", "--problem NAME, or a key 'problem' in the file", "neither"
         )
-    if wanted not in known:
+    if not isinstance(wanted, str) or wanted not in known:
         raise ConfigError("problem", f"one of {', '.join(known)}", repr(wanted))
-    return known[str(wanted)]
+    return known[wanted]
 
 
 # --- export ------------------------------------------------------------------------------------

@@ -58,6 +58,11 @@ def test_what_is_reached_for_is_a_sign_in_source_reply_and_file(main: str, sign:
     assert not is_telling(sign)
 
 
+def test_a_harness_that_brings_a_package_of_our_name_may_import_it() -> None:
+    own = {"main.py": "from milo.suites import x\n", "milo/__init__.py": ""}
+    assert tried(FileTree.of_texts(own), TASK, Trace()) == ()
+
+
 @pytest.mark.parametrize(
     "main",
     [
