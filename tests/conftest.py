@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import socket
-import tempfile
 from collections.abc import Iterator
-from getpass import getuser
 from pathlib import Path
 from typing import Any
 
@@ -42,18 +40,6 @@ def _own_addresses() -> frozenset[str]:
     import psutil
 
     return frozenset(a.address for nics in psutil.net_if_addrs().values() for a in nics)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _temporary_folders_can_be_entered(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Let commands without root's rights reach what a test puts into its folder.
-
-    pytest shuts its folders to other users, and has one more for each worker.
-    """
-    base = tmp_path_factory.getbasetemp()
-    for folder in (base, *base.parents):
-        if folder.is_relative_to(Path(tempfile.gettempdir()) / f"pytest-of-{getuser()}"):
-            folder.chmod(0o711)
 
 
 @pytest.fixture

@@ -49,11 +49,15 @@ def shell(code: str, timeout_s: float = 30.0, **more: object) -> Command:
     return Command(argv=("sh", "-c", code), timeout_s=timeout_s, **more)  # type: ignore[arg-type]
 
 
+PRIVATE = ("pytest-", "popen-", "test_", "scratch")
+"""Beginnings of the names of folders that pytest shuts: its own, its workers', and the tests'."""
+
+
 def let_others_pass(folder: Path) -> None:
     """Let commands of another user pass through a test's folders: pytest makes them private."""
     for part in (folder, *folder.parents):
         mode = part.stat().st_mode
-        if not mode & 0o001 and part.name.startswith(("pytest-", "test_", "scratch")):
+        if not mode & 0o001 and part.name.startswith(PRIVATE):
             part.chmod(mode | 0o011)
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -277,3 +279,20 @@ def _prompt_tokens(answer: Answer, request: JSON) -> int:
     if answer.prompt_tokens is not None:
         return answer.prompt_tokens
     return len(json.dumps(request.get("messages", []), sort_keys=True).split())
+
+
+@contextmanager
+def in_a_thread(script: Script) -> Iterator[ScriptedServer]:
+    """The scripted model on a loop of its own, in a thread of this process."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    server = ScriptedServer(script)
+    asyncio.run_coroutine_threadsafe(server.start(), loop).result(10)
+    try:
+        yield server
+    finally:
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()

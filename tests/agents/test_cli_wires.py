@@ -9,9 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -25,7 +22,7 @@ from milo.core.attempt import Usage
 from milo.gateway.http_upstream import HttpUpstream
 from milo.gateway.line import Line, Policy
 from milo.gateway.pins import Pins
-from milo.testing.scripted_model import JSON, Answer, ScriptedServer
+from milo.testing.scripted_model import JSON, Answer, ScriptedServer, in_a_thread
 
 WIRES = {
     "messages": ("claude_code",),
@@ -81,23 +78,6 @@ class Told:
         return replace(answer, tool_calls=(made,), finish_reason="tool_calls")
 
 
-@contextmanager
-def serving(script: Told) -> Iterator[ScriptedServer]:
-    """The scripted model on a loop of its own, in a thread of this process."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    server = ScriptedServer(script)
-    asyncio.run_coroutine_threadsafe(server.start(), loop).result(10)
-    try:
-        yield server
-    finally:
-        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(10)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()
-
-
 def line_to(server: ScriptedServer) -> Line:
     return Line(
         upstream=HttpUpstream(server.base_url, "scripted/editor", wire_model="editor"),
@@ -112,7 +92,7 @@ def test_an_agent_writes_a_file_and_every_token_is_the_servers(wire: str, name: 
     about = description(name)
     assert about.wire == wire
     told = Told()
-    with serving(told) as server:
+    with in_a_thread(told) as server:
         place = replace(station(ScriptedEditor()), open_line=lambda: line_to(server))
         bounds = about.bounds.model_copy(update={"seconds": SECONDS})
         subject = CliAgentMutator(about.model_copy(update={"bounds": bounds}), f"{name}:m", place)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import struct
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ from milo.store import RunReader, RunStore
 from milo.store.codec import encode_plan
 from milo.testing.landscape import landscape_harness
 from milo.testing.synthetic_run import SyntheticRun
+from milo.testing.wandb_log import wandb_records
 from milo.views.findings import COLUMNS
 from milo.views.points import Point, tracker_points
 from milo.views.trackers import run_id
@@ -107,30 +107,14 @@ def follow(run: Path, upto: int, home: Path, mode: str = "offline", **more: str)
     return done.returncode
 
 
-def wandb_records(directory: Path) -> Iterator[Any]:
-    """The records of the one offline run: blocks of 32 KiB, each record in one or more pieces."""
-    from wandb.proto import wandb_internal_pb2
-
+def records_in(directory: Path) -> Iterator[Any]:
+    """The records of the one offline run below a directory."""
     (path,) = (directory / "wandb").glob("offline-run-*/run-*.wandb")
-    data, at, parts = path.read_bytes(), 7, b""
-    while at + 7 <= len(data):
-        if 32768 - at % 32768 < 7:
-            at += 32768 - at % 32768
-            continue
-        _, size, kind = struct.unpack_from("<IHB", data, at)
-        parts += data[at + 7 : at + 7 + size]
-        at += 7 + size
-        if kind in (1, 4):
-            record = wandb_internal_pb2.Record()
-            record.ParseFromString(parts)
-            yield record
-            parts = b""
+    return wandb_records(path)
 
 
 def of_kind(directory: Path, kind: str) -> list[Any]:
-    return [
-        getattr(r, kind) for r in wandb_records(directory) if r.WhichOneof("record_type") == kind
-    ]
+    return [getattr(r, kind) for r in records_in(directory) if r.WhichOneof("record_type") == kind]
 
 
 def histories(directory: Path) -> dict[int, dict[str, float]]:
@@ -210,7 +194,7 @@ def test_the_best_harness_is_an_artifact_with_its_lineage(followed: Path) -> Non
         wanted = population.lineage.path_from_seed(won)
     artifacts = [
         r.request.log_artifact.artifact if r.WhichOneof("record_type") == "request" else r.artifact
-        for r in wandb_records(followed)
+        for r in records_in(followed)
         if r.WhichOneof("record_type") in ("artifact", "request")
     ]
     (harness,) = [a for a in artifacts if a.type == "harness"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import os
@@ -10,17 +9,16 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import psutil
 
 from milo.core.events import Event
 from milo.store import RunReader
-from milo.testing.scripted_model import JSON, Answer, Script, ScriptedServer
+from milo.testing.scripted_model import JSON, Answer, Script, ScriptedServer, in_a_thread
 
 TEST_SH = """#!/bin/sh
 logs="${MILO_LOGS:-/logs}"; tests="${MILO_TESTS:-/tests}"
@@ -60,21 +58,9 @@ def script(request: JSON, nth: int) -> Answer:
     return Answer(text=f"```bash\necho {word} > word.txt\n```\n", latency_s=0.02 + draw / 20)
 
 
-@contextmanager
-def serving(answers: Script = script) -> Iterator[ScriptedServer]:
-    """The scripted model on a loop of its own, in a thread of this process."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    server = ScriptedServer(answers)
-    asyncio.run_coroutine_threadsafe(server.start(), loop).result(10)
-    try:
-        yield server
-    finally:
-        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(10)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()
+def serving(answers: Script = script) -> AbstractContextManager[ScriptedServer]:
+    """The scripted model, at work while the context lasts."""
+    return in_a_thread(answers)
 
 
 def words_for(server: ScriptedServer, suite: Path, run: str, *more: str) -> list[str]:

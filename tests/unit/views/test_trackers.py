@@ -13,6 +13,7 @@ import pytest
 from milo.core.errors import ConfigError
 from milo.core.plan import TrackingPlan
 from milo.core.tree import FileTree
+from milo.testing.wandb_log import wandb_records
 from milo.views.findings import COLUMNS, Findings
 from milo.views.points import tracker_points
 from milo.views.trackers import (
@@ -254,30 +255,11 @@ def test_a_wandb_that_does_not_open_is_a_mistake_only_where_it_was_asked_for(
     assert "not logged in" in tracker.fault
 
 
-def _wandb_records(path: Path) -> Iterator[Any]:
-    """The records of an offline run, read from its log of 32 KiB blocks."""
-    from wandb.proto import wandb_internal_pb2
-
-    data, at, parts = path.read_bytes(), 7, b""
-    while at + 7 <= len(data):
-        if 32768 - at % 32768 < 7:
-            at += 32768 - at % 32768
-            continue
-        _, size, kind = struct.unpack_from("<IHB", data, at)
-        parts += data[at + 7 : at + 7 + size]
-        at += 7 + size
-        if kind in (1, 4):
-            record = wandb_internal_pb2.Record()
-            record.ParseFromString(parts)
-            yield record
-            parts = b""
-
-
 def _steps(directory: Path) -> list[int]:
     (path,) = (directory / "wandb").glob("offline-run-*/run-*.wandb")
     return [
         record.history.step.num
-        for record in _wandb_records(path)
+        for record in wandb_records(path)
         if record.WhichOneof("record_type") == "history"
     ]
 
