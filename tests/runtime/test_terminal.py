@@ -144,10 +144,13 @@ def test_a_run_is_drawn_resized_and_stopped_cleanly_by_one_ctrl_c(
         assert all(outcome.is_valid for outcome in reader.attempts.iter())
 
 
+QUICK = 8
+
+
 def slow(request: JSON, nth: int) -> Answer:
     """A model that answers the first calls at once and then keeps everybody waiting."""
     answer = script(request, nth)
-    return answer if nth < 8 else replace(answer, latency_s=45.0)
+    return answer if nth < QUICK else replace(answer, latency_s=45.0)
 
 
 def test_ctrl_c_twice_stops_now(suite: Path, tmp_path: Path) -> None:
@@ -158,6 +161,7 @@ def test_ctrl_c_twice_stops_now(suite: Path, tmp_path: Path) -> None:
         terminal(words_for(server, suite, "run", "budget.rounds=40"), tmp_path) as screen,
     ):
         screen.until(lambda: attempts_in(run) >= 5, "5 attempts")
+        screen.until(lambda: len(server.tally.headers) > QUICK, "call that is kept waiting")
         screen.type(CTRL_C)
         screen.until(lambda: "once more stops now" in screen.drawn, "answer to Ctrl-C", 20)
         time.sleep(2.0)
