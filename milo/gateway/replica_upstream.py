@@ -162,11 +162,14 @@ class ReplicaUpstream:
             await asyncio.sleep(self._check_s)
 
     async def _mend(self, replica: _Replica) -> None:
-        """Start a replica that is dead or has hung, ask a living one for its health."""
+        """Start a replica that is dead or has hung, ask a living one for its health.
+
+        One that was up before this upstream came is started too: only that tells its address.
+        """
         if replica.is_starting:
             return
-        if replica.server.alive:
-            replica.ready = replica.http is not None and await replica.server.healthy()
+        if replica.server.alive and replica.http is not None:
+            replica.ready = await replica.server.healthy()
             replica.unwell_at = None if replica.ready else replica.unwell_at or _now()
             self._changed.set()
             if replica.unwell_at is None or _now() - replica.unwell_at < self._hung_s:

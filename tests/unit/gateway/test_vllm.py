@@ -131,6 +131,15 @@ async def until_both_answer(upstream: ReplicaUpstream, servers: list[FakeServer]
     await until(lambda: all(upstream.ready))
 
 
+async def test_a_replica_that_is_up_already_takes_calls_at_once() -> None:
+    """Another node's gateway had it started; nobody may wait until it counts as hung."""
+    server = FakeServer(ScriptedServer(always("a")))
+    await server.start()
+    upstream = upstream_over(server, hung_s=3600.0)
+    assert (await asyncio.wait_for(upstream.complete(ask(), "s", 0), 5)).status == 200
+    await upstream.close()
+
+
 async def test_a_replica_that_is_not_well_gets_no_calls_until_it_is() -> None:
     servers = [FakeServer(ScriptedServer(always("a"))) for _ in range(2)]
     upstream = upstream_over(*servers)
