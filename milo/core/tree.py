@@ -145,4 +145,15 @@ def checked_path(path: str) -> str:
     pure = PurePosixPath(path)
     if not path or pure.is_absolute() or ".." in pure.parts or "\0" in path or str(pure) != path:
         raise UserError(f"path {path!r}", "a normalised relative path inside the tree", "another")
+    if not is_text(path):
+        raise UserError(f"path {path!r}", "a name in UTF-8", "other bytes")
     return path
+
+
+def is_text(name: str) -> bool:
+    """Whether a file's name is UTF-8: the system allows any bytes, and Python passes them on."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from milo.core.errors import HarnessError
 from milo.core.task import WORKSPACE
-from milo.core.tree import IGNORED_NAMES, MAX_TREE_BYTES, File, FileTree
+from milo.core.tree import IGNORED_NAMES, MAX_TREE_BYTES, File, FileTree, is_text
 from milo.rollout.scratch import make_folder, remove_folder
 
 MAX_FILES = 20_000
@@ -182,7 +182,7 @@ def _read_tree(root: Path, limit: int, *, strict: bool) -> FileTree:
     start = len(str(root)) + 1
     for count, (entry, _) in enumerate(_walk(root)):
         path = entry.path[start:]
-        if not entry.is_file(follow_symlinks=False) or not _is_kept(path):
+        if not entry.is_file(follow_symlinks=False) or not is_kept(path):
             continue
         more = entry.stat(follow_symlinks=False).st_size
         if size + more > limit or count > MAX_FILES:
@@ -197,12 +197,9 @@ def _read_tree(root: Path, limit: int, *, strict: bool) -> FileTree:
     return FileTree(files)
 
 
-def _is_kept(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return IGNORED_NAMES.isdisjoint(path.split("/"))
+def is_kept(path: str) -> bool:
+    """Whether a file of this path can stand in a tree, and is not left out of every one."""
+    return is_text(path) and IGNORED_NAMES.isdisjoint(path.split("/"))
 
 
 def _read_file(path: str, limit: int) -> File | None:

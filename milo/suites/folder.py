@@ -60,11 +60,20 @@ def load_folder(folder: Path, network: Network = Network.NONE) -> Mapping[str, T
 
 
 def load_one(place: Path, network: Network = Network.NONE) -> Task:
-    """The task that a folder is; raises `TaskError` naming file and key."""
-    loader = loader_of(place)
-    if loader is None:
-        raise TaskError(f"task {place}", f"a file {FORMS}", "none of them")
-    return loader(place, network)
+    """The task that a folder is; raises `TaskError` naming file and key.
+
+    Links are refused: a suite of somebody else's could show files of this machine by them.
+    """
+    try:
+        loader = loader_of(place)
+        if loader is None:
+            raise TaskError(f"task {place}", f"a file {FORMS}", "none of them")
+        for path in sorted(place.iterdir()):
+            if path.is_symlink():
+                raise TaskError(str(path), "a file or folder", "a symbolic link")
+        return loader(place, network)
+    except OSError as error:
+        raise TaskError(f"task {place}", "files that can be read", str(error)) from error
 
 
 def loader_of(place: Path) -> Loader | None:

@@ -123,7 +123,7 @@ def _with_workdir_need(task: Task) -> Task:
 def _with_artifacts(config: Table, judging: Judging) -> tuple[Judging, frozenset[str]]:
     """What a verifier of its own is given of the agent's files; who shares them sees all."""
     sources, needs = [], set[str]()
-    for number, item in enumerate(config.raw.get("artifacts", ())):
+    for number, item in enumerate(config.items("artifacts")):
         entry = Table({"source": item} if isinstance(item, str) else item, config.source)
         entry.check(ARTIFACT_KEYS)
         source = entry.text("source")

@@ -28,7 +28,7 @@ class Table:
         """The whole file; raises `TaskError` where it is no TOML."""
         try:
             return cls(tomllib.loads(text), source)
-        except tomllib.TOMLDecodeError as error:
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise TaskError(source, "valid TOML", str(error)) from error
 
     def __contains__(self, key: str) -> bool:
@@ -59,6 +59,13 @@ class Table:
         return tuple(
             Table(value, self.source, f"{name}[{number}]") for number, value in enumerate(values)
         )
+
+    def items(self, key: str) -> tuple[str | Mapping[str, Any], ...]:
+        """An array of strings and tables, empty where it is absent."""
+        values = self.raw.get(key, [])
+        if not isinstance(values, list) or not all(isinstance(v, str | dict) for v in values):
+            raise self.error(key, "an array of strings and tables", repr(values))
+        return tuple(values)
 
     def number(self, key: str, default: float, *, least: float = 0.0, over: bool = True) -> float:
         """A finite number greater than `least`, or (not `over`) at least `least`."""

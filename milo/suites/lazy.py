@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from milo.core.errors import TaskError
-from milo.core.tree import IGNORED_NAMES, MAX_TREE_BYTES, File, FileTree
+from milo.core.tree import IGNORED_NAMES, MAX_TREE_BYTES, File, FileTree, is_text
 
 
 class FolderTree(FileTree):
@@ -64,6 +64,9 @@ def _listing(root: Path, hidden: frozenset[str]) -> dict[str, None]:
 
     A folder that is not there holds nothing.
     """
+    if root.is_symlink() or (root.exists() and not root.is_dir()):
+        found = "a symbolic link" if root.is_symlink() else "a file"
+        raise TaskError(str(root), "a folder", found)
     paths: list[str] = []
     size = 0
     stack = [str(root)] if root.is_dir() else []
@@ -83,6 +86,8 @@ def _listing(root: Path, hidden: frozenset[str]) -> dict[str, None]:
                 if not entry.is_file():
                     raise TaskError(entry.path, "a regular file", "a special file")
                 size += entry.stat().st_size
+                if not is_text(entry.name):
+                    raise TaskError(repr(entry.path), "a name in UTF-8", "other bytes")
                 paths.append(entry.path[start:])
     if size > MAX_TREE_BYTES:
         raise TaskError(str(root), f"at most {MAX_TREE_BYTES >> 20} MiB of files", f"{size} bytes")
@@ -91,6 +96,8 @@ def _listing(root: Path, hidden: frozenset[str]) -> dict[str, None]:
 
 def read_text(path: Path, task: Path) -> str:
     """A file of a task as UTF-8 text; raises `TaskError` where it is missing or no text."""
+    if path.is_symlink():
+        raise TaskError(str(path), "a regular file", "a symbolic link")
     if not path.is_file():
         raise TaskError(f"task {task}", f"a file {path.relative_to(task)}", "none")
     try:

@@ -48,7 +48,7 @@ def read(folder: Path) -> Mapping[str, Held]:
             str(name): Held(reason=str(one["reason"]), digest=str(one["digest"]))
             for name, one in raw.items()
         }
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         expected = "the file as `milo suite check` writes it"
         raise TaskError(str(path), expected, f"{type(error).__name__}: {error}") from error
 

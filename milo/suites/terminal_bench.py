@@ -103,7 +103,7 @@ def _config(folder: Path) -> Table:
 def _yaml(text: str, source: str) -> Any:
     try:
         return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise TaskError(source, "valid YAML", " ".join(str(error).split())) from error
 
 
@@ -168,8 +168,15 @@ def _service(folder: Path) -> tuple[dict[str, str], bool]:
     client = services.get(SERVICE, {})
     env = _variables(client.get("environment", {}))
     plain = list(services) == [SERVICE] and PLAIN_KEYS.issuperset(client)
-    logs = all(str(volume).startswith(LOGS) for volume in client.get("volumes", ()))
+    logs = all(str(volume).startswith(LOGS) for volume in _volumes(client, path))
     return env, not (plain and logs) or any("${" in value for value in env.values())
+
+
+def _volumes(service: dict[str, Any], path: Path) -> list[Any]:
+    volumes = service.get("volumes") or []
+    if not isinstance(volumes, list):
+        raise TaskError(f"{path} key 'volumes'", "a list", repr(volumes))
+    return volumes
 
 
 def _variables(given: Any) -> dict[str, str]:

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from milo.core.errors import HarnessError
-from milo.core.tree import IGNORED_NAMES, MAX_TREE_BYTES, File, FileTree
+from milo.core.tree import MAX_TREE_BYTES, File, FileTree
 from milo.rollout.commands import LOGS
 from milo.rollout.docker.archive import (
     Kind,
@@ -32,7 +32,7 @@ from milo.rollout.docker.archive import (
 from milo.rollout.docker.disk import MEBIBYTE, Binds
 from milo.rollout.docker.engine import Engine
 from milo.rollout.docker.images import COVERED
-from milo.rollout.folder import MAX_FILES, Folder, leads_out, use_of
+from milo.rollout.folder import MAX_FILES, Folder, is_kept, leads_out, use_of
 
 SECRET = (*COVERED, LOGS, "/proc", "/sys", "/dev", "/run/milo")
 FEW = 64
@@ -154,7 +154,7 @@ class LayerDisk:
 
         A few are asked for one by one: a workspace may hold a gigabyte of which a line changed.
         """
-        api, wanted = self._engine.api, {path for path in changed | self._named if _is_kept(path)}
+        api, wanted = self._engine.api, {path for path in changed | self._named if is_kept(path)}
         if len(wanted) <= FEW and not self._volumes:
             for path in sorted(wanted):
                 whole = self._whole(path)
@@ -163,7 +163,7 @@ class LayerDisk:
                     yield path, said.size, partial(file_at, api, self._container, whole, said.size)
             return
         for path, entry, stream in entries(api, self._container, self._workdir):
-            apart = self._lies_apart(path) and _is_kept(path)
+            apart = self._lies_apart(path) and is_kept(path)
             if stream is not None and (path in wanted or apart):
                 yield path, entry.size, partial(_file, stream, entry)
 
@@ -199,11 +199,3 @@ def _is_trap(said: Stat) -> bool:
     if said.kind is not Kind.LINK:
         return said.kind is Kind.SPECIAL
     return any(f"{said.target}/".startswith(f"{place}/") for place in SECRET) or not said.target
-
-
-def _is_kept(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return IGNORED_NAMES.isdisjoint(path.split("/"))
