@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from milo.agents.cli.description import Description, filled
@@ -97,12 +98,13 @@ class CliAgentMutator:
     def _job(self, workspace: FileTree, brief: Brief) -> AgentJob:
         bounds = self.description.bounds
         script = Path(__file__).parent / "cli" / START
+        packages = self._station.installed(brief.parents[0].harness.manifest.packages)
         return AgentJob(
             scope=f"mutator/{brief.island}/{brief.round}/{brief.seed}",
             workspace=workspace,
-            launch=self._command,
+            launch=partial(self._command, packages),
             mounts={START_AT: FileTree.of_texts({START: script.read_text(encoding="utf-8")})},
-            folders=self._folders(),
+            folders=tuple(dict.fromkeys((*self._folders(), *([packages] if packages else ())))),
             limits=Limits(
                 memory_mb=bounds.memory_mb,
                 storage_mb=STORAGE_MB,
@@ -117,8 +119,11 @@ class CliAgentMutator:
         own = self._station.program(self.description.name)
         return tuple(p for p in (own, *map(Path, self.description.folders)) if p.is_dir())
 
-    def _command(self, access: Access) -> Command:
-        """How the agent is started, once it is known how it reaches its model."""
+    def _command(self, packages: Path | None, access: Access) -> Command:
+        """How the agent is started, once it is known how it reaches its model.
+
+        The harness's packages are there for its smoke test alone, so they are on no path.
+        """
         about, bounds = self.description, self.description.bounds
         values = {
             "base_url": access.base_url,
@@ -132,7 +137,10 @@ class CliAgentMutator:
         job = {
             "path": [*(str(place) for place in places), f"{{workspace}}/{BRIEF}"],
             "files": {name: filled(text, values) for name, text in about.files.items()},
-            "env": {name: filled(text, values) for name, text in about.env.items()},
+            "env": {
+                **({"MILO_PACKAGES": str(packages)} if packages else {}),
+                **{name: filled(text, values) for name, text in about.env.items()},
+            },
             "before": [[filled(word, values) for word in argv] for argv in about.before],
             "command": [filled(word, values) for word in about.command],
         }

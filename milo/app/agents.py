@@ -1,74 +1,34 @@
-"""Coding agents on this machine: where they are installed, which there are, how one is brought.
+"""Coding agents on this machine: which there are, how one is brought, whether a pool has its own.
 
-Each lies in a folder of its own, with its own `node_modules` or its own Python environment, so that
-no two of them, and none of them and MILO, have to agree on versions.
+Each lies in a folder of its own below that of all installed packages, under its name.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
-
-from platformdirs import site_data_path, user_data_path
 
 from milo.agents.cli.description import Description, built_in, load
 from milo.agents.pool import AGENTS, is_described
-from milo.core.errors import ConfigError, MiloError
-from milo.rollout.system import find_python
-
-FOLDER = "MILO_AGENTS"
-"""The environment variable that names another folder for coding agents."""
-
-
-class Step(NamedTuple):
-    """One command of an installation."""
-
-    argv: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return " ".join(self.argv)
-
-
-def programs_folder() -> Path:
-    """Where coding agents are installed. Root's sandboxes run as nobody, who can't enter /root."""
-    named = os.environ.get(FOLDER, "")
-    if named:
-        return Path(named).resolve()
-    shared = os.geteuid() == 0
-    return (site_data_path("milo") if shared else user_data_path("milo")) / "agents"
-
-
-def steps(about: Description, folder: Path) -> tuple[Step, ...]:
-    """The commands that install an agent into its folder."""
-    made: list[Step] = []
-    if about.install.npm:
-        words = ("npm", "install", "--no-save", "--no-fund", "--no-audit")
-        made.append(Step((*words, "--prefix", str(folder), *about.install.npm)))
-    if about.install.pip:
-        made.append(Step((find_python().executable, "-m", "venv", str(folder))))
-        made.append(Step((str(folder / "bin" / "pip"), "install", "--quiet", *about.install.pip)))
-    return tuple(made)
+from milo.app import packages
+from milo.app.packages import programs_folder
+from milo.core.errors import ConfigError
+from milo.core.packages import Packages
 
 
 def install(names: Sequence[str]) -> None:
     """Install agents by name or description file; raises `MiloError` where a command fails."""
     for name in names:
         about = load(name)
-        folder = programs_folder() / about.name
-        if not steps(about, folder):
+        wanted = needs(about)
+        if not wanted:
             raise ConfigError(f"agent {about.name}", "packages to install", about.install.note)
-        folder.mkdir(parents=True, exist_ok=True)
-        for step in steps(about, folder):
-            print(f"$ {step}", flush=True)
-            try:
-                done = subprocess.run(step.argv, stdin=subprocess.DEVNULL, check=False)
-            except OSError as error:
-                raise MiloError(f"installing {about.name}: {error}") from error
-            if done.returncode != 0:
-                raise MiloError(f"installing {about.name}: {step} ended with {done.returncode}")
+        packages.install(wanted, programs_folder() / about.name, about.name)
+
+
+def needs(about: Description) -> Packages:
+    """The packages that hold an agent's program."""
+    return Packages(pip=tuple(sorted(about.install.pip)), npm=tuple(sorted(about.install.npm)))
 
 
 def installed(about: Description) -> bool:

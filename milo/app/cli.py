@@ -1,4 +1,4 @@
-"""The command line: `milo run`, `resume`, `status`, `report`, `runs`, `export`, `doctor`, `suite`.
+"""The command line: `milo run`, `resume`, `status`, `report`, `export`, `doctor`, `seed`, `suite`.
 
 Exit codes: 0 done, 2 the user's input is wrong, 1 any other failure, 130 interrupted. Heavy
 imports wait until a command needs them, so that `milo --help` answers at once.
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from milo.app.arena_commands import add_arena
 from milo.app.protocol_commands import add_comparing
+from milo.app.seed_commands import add_seeds
 from milo.app.watch_commands import add_watching
 from milo.core.errors import MiloError, UserError
 from milo.core.redaction import redactor, secrets_of
@@ -100,6 +101,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_checking(commands)
     add_arena(commands)
     _add_mutators(commands)
+    add_seeds(commands)
     return parser
 
 

@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 from platformdirs import user_cache_path
 
-from milo.app.agents import programs_folder
 from milo.app.checks import LOCAL_MODELS, NO_MODEL, OWN_MUTATOR
 from milo.app.face import provider_keys
 from milo.app.leftovers import Leftovers, owner_of, temporary_folder
@@ -26,6 +25,7 @@ from milo.app.model_caller import SessionCaller
 from milo.app.model_servers import demand_of, served_name, server_of
 from milo.app.no_model import NoUpstream
 from milo.app.numeric import equipped
+from milo.app.packages import Shelf, check_packages, programs_folder
 from milo.app.pricing import target_price
 from milo.app.sandbox_shell import SandboxShell
 from milo.app.sandboxes import choose_sandbox
@@ -33,6 +33,7 @@ from milo.app.station import AgentStation
 from milo.core.attempt import Usage
 from milo.core.calls import Purse
 from milo.core.errors import ConfigError
+from milo.core.packages import Packages
 from milo.core.plan import RunPlan
 from milo.core.ports import Caps, Mutator, Orchestrator, Upstream
 from milo.core.redaction import SHORTEST, secrets_of
@@ -89,8 +90,9 @@ def weights_cache() -> Path:
 class AppParts:
     """Implements the runtime's `Parts` for the adapters that come with MILO.
 
-    `path` is the absolute run directory, `prices` the run's own price book. Every call builds
-    anew, except the suite and the recording, which are read once per process.
+    `path` is the absolute run directory, `prices` the run's own price book, `packages` what the
+    seeds need installed on every host. Every call builds anew, except the suite and the recording,
+    which are read once per process.
     """
 
     plan: RunPlan
@@ -98,6 +100,7 @@ class AppParts:
     prices: PriceBook = field(default_factory=PriceBook)
     purse: Purse | None = None
     servers: tuple[ModelServer, ...] = ()
+    packages: tuple[Packages, ...] = ()
 
     def server_demand(self) -> ServerDemand | None:
         """What the model servers of the run take of the cluster; None where it starts none."""
@@ -129,6 +132,8 @@ class AppParts:
         sandbox = equipped(choose_sandbox(self.plan.cluster), self.suite().tasks.values())
         for task in self.suite().tasks.values():
             check_needs(task, sandbox)
+        find = Shelf(programs_folder()).find
+        check_packages(self.packages, find)
         owner = owner_of(self.path)
         await self.sweeper().sweep()
         scratch = temporary_folder(owner)
@@ -149,10 +154,12 @@ class AppParts:
             shutil.rmtree(scratch, ignore_errors=True)
 
         return HostParts(
-            runner=LocalAttemptRunner(sandbox, gateway, self._caps(), owner, SystemClock()),
+            runner=LocalAttemptRunner(
+                sandbox, gateway, self._caps(), owner, SystemClock(), find=find
+            ),
             model=gateway.model,
             description=sandbox.description,
-            shell=SandboxShell(sandbox, owner),
+            shell=SandboxShell(sandbox, owner, find),
             close=close,
         )
 

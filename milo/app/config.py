@@ -18,6 +18,7 @@ from milo.app.checks import check
 from milo.app.convert import build, flat, leaves, nearest, plain
 from milo.app.face import Face, face_of, plan_of, provider_keys
 from milo.app.overrides import LISTS, Assignment, assignments
+from milo.app.seed_folder import added
 from milo.core.errors import ConfigError
 from milo.core.plan import RunPlan
 
@@ -257,8 +258,14 @@ def _absolute(face: Face, cwd: Path) -> Face:
     if data["replay"] and (cwd / data["replay"]).exists():  # else it is a run's name
         data["replay"] = str((cwd / data["replay"]).resolve())
     data["mutators.pool"] = [_absolute_entry(entry, cwd) for entry in data["mutators.pool"]]
-    data["seeds.dirs"] = [str((cwd / Path(d).expanduser()).resolve()) for d in data["seeds.dirs"]]
+    data["seeds.dirs"] = [_seed_folder(word, cwd) for word in data["seeds.dirs"]]
     return build(Face, _nested(data))
+
+
+def _seed_folder(word: str, cwd: Path) -> str:
+    """A seed's directory: the one that is there, else the one that was added under this name."""
+    path = cwd / Path(word).expanduser()
+    return str((path if path.exists() else added(word) or path).resolve())
 
 
 def _absolute_entry(entry: str, cwd: Path) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from milo.app import recipes
 from milo.app.agents import check_agents
 from milo.app.arena import arena_seeds
 from milo.app.checks import LOCAL_MODELS, NO_MODEL
@@ -22,6 +23,7 @@ from milo.app.config import amend
 from milo.app.following import Following
 from milo.app.foresight import Foresight, size_of
 from milo.app.inspect import locate, report_of
+from milo.app.packages import Shelf, check_packages, programs_folder
 from milo.app.pricing import keep, kept, price_book
 from milo.app.resuming import changes_of, on_record
 from milo.app.suite_tools import left_out_words
@@ -29,6 +31,7 @@ from milo.core.budget import Budget, Spend
 from milo.core.errors import HarnessError, RunError
 from milo.core.events import Record
 from milo.core.harness import Harness
+from milo.core.packages import Packages
 from milo.core.plan import RunPlan
 from milo.core.population import Population
 from milo.core.task import Suite
@@ -120,6 +123,10 @@ def load_seeds(plan: RunPlan) -> tuple[Seed, ...]:
         return arena_seeds(with_model=plan.model.name != NO_MODEL)
     if not folders:
         folders = sorted(path.parent for path in BUILT_IN_SEEDS.glob("*/harness.toml"))
+    for folder in folders:
+        if not folder.exists() and folder.name in recipes.names():
+            expected = f"it added (milo seed add {folder.name})"
+            raise HarnessError(f"seed {folder.name}", expected, f"no {folder}")
     seeds = [Seed(name=folder.name, harness=Harness.from_dir(folder)) for folder in folders]
     first: dict[str, str] = {}
     for seed in seeds:
@@ -160,6 +167,10 @@ def drive(
     """
     plan = parts.plan
     check_agents(plan.agents.mutators)
+    wanted = {seed.harness.manifest.packages for seed in seeds} - {Packages()}
+    parts = replace(parts, packages=tuple(sorted(wanted, key=str)))
+    if not plan.cluster.address:  # else this machine need not be a container host
+        check_packages(parts.packages, Shelf(programs_folder()).find)
     shown = choose_view(sys.stdout, plan.strategy.patience)
     view = NotedView(shown, parts.path, time.time)
     view.start(f"MILO {parts.path.name}", past)

@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from milo.app.leftovers import temporary_folder
+from milo.app.packages import Shelf
 from milo.core.attempt import Usage
 from milo.core.calls import SPENT
 from milo.core.errors import BudgetSpent, ReplayMiss
 from milo.core.evidence import Exchange
+from milo.core.packages import Packages
 from milo.core.ports import Environment, EnvironmentSpec, Exit, Sandbox
 from milo.core.station import Access, AgentJob, AgentRun
 from milo.gateway.line import REPLAY_MISS, Line
@@ -51,6 +53,10 @@ class AgentStation:
     def program(self, name: str) -> Path:
         """The folder that holds an installed agent."""
         return self.programs / name
+
+    def installed(self, packages: Packages) -> Path | None:
+        """The folder that holds a harness's packages, if they are installed."""
+        return Shelf(self.programs).find(packages) if packages else None
 
     async def run(self, job: AgentJob) -> AgentRun:
         """Run to the end or to a limit; raises `MiloError` where nothing could be started,

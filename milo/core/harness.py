@@ -6,15 +6,16 @@ import difflib
 import fnmatch
 import shlex
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from milo.core.errors import HarnessError
+from milo.core.packages import Packages
 from milo.core.tree import FileTree
 
 MANIFEST_NAME = "harness.toml"
 KNOWN_KEYS = frozenset(
-    {"name", "entry", "setup", "smoke", "editable", "runtime", "description", "gpus"}
+    {"name", "entry", "setup", "smoke", "editable", "runtime", "description", "gpus", "packages"}
 )
 
 
@@ -24,7 +25,8 @@ class Manifest:
 
     `entry`, `setup` and `smoke` are argument vectors; an argument that names a file of the
     harness is made absolute when it is run, since the working directory is the workspace. `gpus`
-    are what an attempt wants of its container host.
+    are what an attempt wants of its container host. The first word of a command may also be a
+    program of the `packages`.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Manifest:
     runtime: str = "python3"
     description: str = ""
     gpus: int = 0
+    packages: Packages = field(default_factory=Packages)
 
     @classmethod
     def parse(cls, text: str, source: str) -> Manifest:
@@ -60,6 +63,7 @@ class Manifest:
             runtime=_string(raw, "runtime", source) or "python3",
             description=_string(raw, "description", source),
             gpus=_count(raw, "gpus", source),
+            packages=Packages.parse(raw.get("packages", {}), source),
         )
 
 

@@ -18,6 +18,7 @@ from milo.core.evidence import Brief, Exchange, Proposal, Trace
 from milo.core.harness import Harness
 from milo.core.lineage import Lineage
 from milo.core.moves import Consultation
+from milo.core.packages import Packages
 from milo.core.servers import ModelServer as ModelServer  # noqa: PLC0414
 from milo.core.task import Limits, Reach, Setting, Task
 from milo.core.topology import Topology
@@ -150,6 +151,10 @@ class Sandbox(Protocol):
     async def reap(self, owner: str) -> int:
         """Remove what a dead owner left on this host; the number of things removed."""
         ...
+
+
+FindPackages = Callable[[Packages], Path | None]
+"""Where a host holds installed packages; None where it hasn't just these."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

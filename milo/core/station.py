@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from milo.core.packages import Packages
 from milo.core.ports import Caps, Command, Exit, SessionReport
 from milo.core.task import Limits
 from milo.core.tree import FileTree
@@ -60,6 +61,10 @@ class Station(Protocol):
 
     def program(self, name: str) -> Path:
         """The host folder that holds an installed program, whether it exists or not."""
+        ...
+
+    def installed(self, packages: Packages) -> Path | None:
+        """The host folder that holds a harness's packages; None where they are not installed."""
         ...
 
     async def run(self, job: AgentJob) -> AgentRun:

@@ -3,10 +3,11 @@
 What a harness finds: its own files read-only at /harness, the task's instruction in the file that
 ``MILO_TASK`` names, the model at ``OPENAI_BASE_URL`` with the key ``OPENAI_API_KEY`` under the
 name ``MILO_MODEL`` (and for clients of Anthropic's under their own names), and in
-``MILO_DEADLINE`` the time at which it will be ended, in seconds since the epoch. It works in the
-workspace and ends by exiting. What its setup makes must lie in the workspace (or /logs/agent): /tmp
-is new for every command. A task in steps starts it once for each of them in the same environment,
-with the step's instruction, and judges it in between.
+``MILO_DEADLINE`` the time at which it will be ended, in seconds since the epoch; if it names
+packages, their folder in ``MILO_PACKAGES``. It works in the workspace and ends by exiting. What its
+setup makes must lie in the workspace (or /logs/agent): /tmp is new for every command. A task in
+steps starts it once for each of them in the same environment, with the step's instruction, and
+judges it in between.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from milo.core.ports import (
     Environment,
     EnvironmentSpec,
     Exit,
+    FindPackages,
     ModelGateway,
     ModelSession,
     Sandbox,
@@ -35,6 +37,7 @@ from milo.core.task import Network, Task
 from milo.core.tree import FileTree
 from milo.rollout.account import Account, AgentPhase, faulty
 from milo.rollout.changes import TOO_MUCH, changed_texts
+from milo.rollout.equipment import Equipment, nothing_installed
 from milo.rollout.integrity import hooks, signs
 from milo.rollout.smoke import smoke
 from milo.rollout.staging import prepare, start_of, until_healthy
@@ -51,17 +54,25 @@ OUTPUT_BYTES = 32 * 1024
 class LocalAttemptRunner:
     """Implements `ports.AttemptRunner` on one sandbox and one gateway of this host.
 
-    Any number of attempts at once on one event loop.
+    Any number of attempts at once on one event loop. `find` says where harnesses' packages lie.
     """
 
     def __init__(
-        self, sandbox: Sandbox, gateway: ModelGateway, caps: Caps, owner: str, clock: Clock
+        self,
+        sandbox: Sandbox,
+        gateway: ModelGateway,
+        caps: Caps,
+        owner: str,
+        clock: Clock,
+        *,
+        find: FindPackages = nothing_installed,
     ) -> None:
         self._sandbox = sandbox
         self._gateway = gateway
         self._caps = caps
         self._owner = owner
         self._clock = clock
+        self._find = find
 
     async def run(self, job: AttemptJob) -> AttemptResult:
         """One attempt from start to end; faults become statuses, only cancellation raises."""
@@ -83,17 +94,22 @@ class LocalAttemptRunner:
 
     async def smoke(self, harness: Harness) -> str:
         """Run the manifest's setup and smoke commands; "" if they pass, else the error."""
-        return await smoke(self._sandbox, harness, self._owner, self._clock.now())
+        now = self._clock.now()
+        return await smoke(self._sandbox, harness, self._owner, now, find=self._find)
+
+    def _equipment(self, job: AttemptJob) -> Equipment:
+        return Equipment.of(job.harness.manifest, self._find)
 
     def _spec(self, job: AttemptJob) -> EnvironmentSpec:
         seen = shown_to(Reader.HARNESS, job.task)
-        return replace(
+        spec = replace(
             start_of(job.task, self._owner),
             workspace=seen.workspace,
             mounts={"/harness": job.harness.tree, "/task": _instruction(seen.instruction)},
             gateway_socket=self._gateway.socket,
             gateway_port=GATEWAY_PORT,
         )
+        return self._equipment(job).shown(spec)
 
     async def _attempt(self, job: AttemptJob, environment: Environment) -> AttemptResult:
         if job.task.steps:
@@ -107,7 +123,7 @@ class LocalAttemptRunner:
 
     async def _agent_phase(self, job: AttemptJob, environment: Environment) -> AgentPhase:
         timeout = job.task.limits.agent_timeout_s
-        setup = await _set_up(job, environment, timeout)
+        setup = await self._set_up(job, environment, timeout)
         if setup is not None and setup.code != 0:
             return AgentPhase(setup=setup)
         session = await self._gateway.open_session(str(job.key), self._caps, timeout)
@@ -120,7 +136,8 @@ class LocalAttemptRunner:
     async def _in_steps(self, job: AttemptJob, environment: Environment) -> AttemptResult:
         """A task in steps: one model session, one environment, a judgement after every step."""
         steps = job.task.steps
-        setup = await _set_up(job, environment, max(step.agent_timeout_s for step in steps))
+        longest = max(step.agent_timeout_s for step in steps)
+        setup = await self._set_up(job, environment, longest)
         if setup is not None and setup.code != 0:
             return (await _account(job, environment, AgentPhase(setup=setup))).unjudged()
         whole = sum(step.agent_timeout_s + step.verifier_timeout_s for step in steps)
@@ -164,7 +181,7 @@ class LocalAttemptRunner:
             "MILO_MODEL": self._gateway.model,
             "MILO_DEADLINE": f"{self._clock.now() + timeout_s:.3f}",
         }
-        return Command(
+        command = Command(
             argv=job.harness.manifest.entry,
             timeout_s=timeout_s,
             env=env,
@@ -172,6 +189,20 @@ class LocalAttemptRunner:
             output_bytes=OUTPUT_BYTES,
             user=job.task.setting.user,
         )
+        return self._equipment(job).started(command)
+
+    async def _set_up(
+        self, job: AttemptJob, environment: Environment, agent_s: float
+    ) -> Exit | None:
+        """Run the harness's setup, if it has one, for as long as the harness itself may run,
+        within the bounds for any setup."""
+        manifest = job.harness.manifest
+        if not manifest.setup:
+            return None
+        timeout = min(MAX_SETUP_S, max(agent_s, MIN_SETUP_S))
+        user = job.task.setting.user
+        command = Command(argv=manifest.setup, timeout_s=timeout, env=job.task.env, user=user)
+        return await environment.run(self._equipment(job).started(command))
 
 
 def _started_in(seconds: float, result: AttemptResult) -> AttemptResult:
@@ -179,17 +210,6 @@ def _started_in(seconds: float, result: AttemptResult) -> AttemptResult:
     timings = result.outcome.timings
     timings = replace(timings, setup_s=timings.setup_s + seconds)
     return replace(result, outcome=replace(result.outcome, timings=timings))
-
-
-async def _set_up(job: AttemptJob, environment: Environment, agent_s: float) -> Exit | None:
-    """Run the harness's setup, if it has one, for as long as the harness itself may run, within
-    the bounds for any setup."""
-    manifest = job.harness.manifest
-    if not manifest.setup:
-        return None
-    timeout = min(MAX_SETUP_S, max(agent_s, MIN_SETUP_S))
-    command = Command(argv=manifest.setup, timeout_s=timeout, env=job.task.env)
-    return await environment.run(replace(command, user=job.task.setting.user))
 
 
 async def _account(job: AttemptJob, environment: Environment, phase: AgentPhase) -> Account:

@@ -11,11 +11,14 @@ import re
 
 from milo.core.errors import MiloError
 from milo.core.harness import Harness
-from milo.core.ports import Command, Environment, EnvironmentSpec, Exit, Sandbox
+from milo.core.ports import Command, Environment, EnvironmentSpec, Exit, FindPackages, Sandbox
 from milo.core.task import Limits
 from milo.core.tree import FileTree
+from milo.rollout.equipment import Equipment, nothing_installed
 
 SMOKE_S = 20.0
+EQUIPPED_SMOKE_S = 60.0
+"""A harness that loads packages of hundreds of megabytes does so in more time."""
 START_S = 5.0
 TAIL_CHARS = 1500
 CANNOT_START = (126, 127)
@@ -27,7 +30,14 @@ BROKEN = re.compile(
 COMPILE = "import sys\nfor p in sys.argv[1:]: compile(open(p, 'rb').read(), p, 'exec')\n"
 
 
-async def smoke(sandbox: Sandbox, harness: Harness, owner: str, now: float) -> str:
+async def smoke(
+    sandbox: Sandbox,
+    harness: Harness,
+    owner: str,
+    now: float,
+    *,
+    find: FindPackages = nothing_installed,
+) -> str:
     """ "" if the harness can be started, else the error, with the end of what it printed.
 
     `now` is the time in seconds since the epoch.
@@ -39,33 +49,40 @@ async def smoke(sandbox: Sandbox, harness: Harness, owner: str, now: float) -> s
         owner=owner,
     )
     try:
-        environment = await sandbox.open(spec)
+        equipment = Equipment.of(harness.manifest, find)
+        environment = await sandbox.open(equipment.shown(spec))
         try:
-            return await _checks(environment, harness, now)
+            return await _checks(environment, harness, equipment, now)
         finally:
             await environment.close()
     except MiloError as error:
         return f"the smoke test could not be run: {error}"
 
 
-async def _checks(environment: Environment, harness: Harness, now: float) -> str:
+async def _checks(
+    environment: Environment, harness: Harness, equipment: Equipment, now: float
+) -> str:
     manifest = harness.manifest
+    timeout_s = EQUIPPED_SMOKE_S if manifest.packages else SMOKE_S
     for name, argv in (("setup", manifest.setup), ("smoke", manifest.smoke)):
         if argv:
-            ended = await environment.run(_command(argv, SMOKE_S, now))
+            ended = await environment.run(equipment.started(_command(argv, timeout_s, now)))
             if ended.code != 0 or ended.limit:
                 return _said(f"the {name} command", ended)
-    return "" if manifest.smoke else await _start_check(environment, harness, now)
+    return "" if manifest.smoke else await _start_check(environment, harness, equipment, now)
 
 
-async def _start_check(environment: Environment, harness: Harness, now: float) -> str:
+async def _start_check(
+    environment: Environment, harness: Harness, equipment: Equipment, now: float
+) -> str:
     sources = tuple(f"/harness/{path}" for path in harness.tree if path.endswith(".py"))
     if sources:
         argv = ("python3", "-I", "-S", "-c", COMPILE, *sources)
         ended = await environment.run(_command(argv, SMOKE_S, now))
         if ended.code != 0:
             return _said("compiling the harness", ended)
-    ended = await environment.run(_command(harness.manifest.entry, START_S, now))
+    entry = equipment.started(_command(harness.manifest.entry, START_S, now))
+    ended = await environment.run(entry)
     # Without a task and a model it may well fail later on: only a false start counts.
     if ended.code in CANNOT_START or (ended.code != 0 and BROKEN.search(ended.stderr)):
         return _said("starting the harness", ended)

@@ -16,7 +16,7 @@ import pytest
 import milo
 from milo.agents.cli.description import Description, load
 from milo.agents.cli_agent import CliAgentMutator
-from milo.app.agents import programs_folder
+from milo.app.packages import programs_folder
 from milo.app.station import AgentStation
 from milo.core.attempt import AttemptKey, Outcome, Status, Usage
 from milo.core.errors import ModelError
@@ -28,21 +28,8 @@ from milo.core.tree import FileTree
 from milo.gateway.line import Line, Policy
 from milo.gateway.pins import Pins
 from milo.rollout.local import choose
+from milo.testing.tool_user import arguments, shell_among, submission
 
-SHELLS = (
-    "Bash",
-    "bash",
-    "run_shell_command",
-    "exec_command",
-    "shell_command",
-    "shell",
-    "execute",
-    "execute_command",
-    "run_commands",
-    "run_command",
-    "Shell",
-    "terminal",
-)
 EDIT = "sed -i 's/Reply with a short bash script/Answer with one bash script/' harness/main.py"
 ACCOUNT = (
     "printf '# ask for one script\\n\\nDiagnosis: prose fails 2 of 2\\nEvidence: t1\\n"
@@ -120,47 +107,6 @@ class ScriptedEditor:
         return
 
 
-def submission(
-    tool: tuple[str, Mapping[str, object]], after: int
-) -> tuple[str, Mapping[str, object]] | None:
-    """mini-SWE-agent ends by a command; the others by saying nothing more to do."""
-    properties = tool[1].get("properties") or {}
-    if tool[0] != "bash" or list(properties) != ["command"] or after:  # type: ignore[call-overload]
-        return None
-    return tool[0], {"command": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}
-
-
-def shell_among(
-    tools: Sequence[Mapping[str, object]],
-) -> tuple[str, Mapping[str, object]] | None:
-    """The tool that runs shell commands, with its parameters' schema."""
-    by_name = {}
-    for tool in tools:
-        function = tool.get("function") or {}
-        by_name[function["name"]] = function.get("parameters") or {}  # type: ignore[index,union-attr]
-    for name in SHELLS:
-        if name in by_name:
-            return name, by_name[name]
-    return None
-
-
-def arguments(schema: Mapping[str, object], command: str) -> Mapping[str, object]:
-    """Arguments for a shell tool of any of the usual forms."""
-    properties: Mapping[str, Mapping[str, object]] = schema.get("properties") or {}  # type: ignore[assignment]
-    required = schema.get("required") or []
-    given: dict[str, object] = {}
-    for name, about in properties.items():
-        if name in ("command", "cmd", "script"):
-            is_list = about.get("type") == "array"
-            given[name] = ["bash", "-lc", command] if is_list else command
-        elif name == "commands":
-            given[name] = [command]
-        elif name in required:  # type: ignore[operator]
-            kinds = {"boolean": False, "integer": 1, "number": 1, "array": [], "object": {}}
-            given[name] = kinds.get(str(about.get("type")), "edit the harness")
-    return given
-
-
 @dataclass
 class Workshop:
     """Smoke tests pass unless told otherwise."""
@@ -179,9 +125,9 @@ class Workshop:
         raise AssertionError("a coding agent has a shell of its own")
 
 
-def brief_of(seed: str = "bare") -> Brief:
-    """A brief with two failing attempts on a seed."""
-    harness = Harness.from_dir(Path(milo.__file__).parent / "seeds" / seed)
+def brief_of(seed: str = "bare", harness: Harness | None = None) -> Brief:
+    """A brief with two failing attempts on a seed, or on another harness."""
+    harness = harness or Harness.from_dir(Path(milo.__file__).parent / "seeds" / seed)
     items = []
     for task in ("t1", "t2"):
         key = AttemptKey(harness=harness.digest, task=task, task_digest="d", model="m", index=0)

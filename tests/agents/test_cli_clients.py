@@ -25,7 +25,7 @@ from cli_scene import (
 from milo.agents.cli.ending import Ending
 from milo.agents.cli_agent import AgentFailed, Worked
 from milo.agents.pool import AGENTS
-from milo.app.agents import programs_folder
+from milo.app.packages import programs_folder
 
 CLIENTS = tuple(name for name in AGENTS if name != "goose")
 WHOLE_S = 150

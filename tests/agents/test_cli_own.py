@@ -21,7 +21,10 @@ from cli_scene import (
 
 from milo.agents.cli.ending import Ending
 from milo.agents.cli_agent import AgentFailed, CliAgentMutator, Worked
-from milo.app.agents import programs_folder
+from milo.app.packages import STAMP, programs_folder
+from milo.core.harness import Harness
+from milo.core.tree import FileTree
+from milo.testing.sandbox_cases import let_others_pass
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 
@@ -51,6 +54,25 @@ def test_a_program_of_a_few_lines_is_a_mutator() -> None:
     assert worked.ended.ending is Ending.FINISHED
     assert worked.left.tree.text("main.py").endswith("# more\n")
     assert worked.run.report.usage.dollars == PRICE
+
+
+def test_the_packages_of_a_harness_are_there_for_its_smoke_test(tmp_path: Path) -> None:
+    """What breaks without it: a mutator is told that a sound child of an expert harness fails."""
+    let_others_pass(tmp_path)
+    tool = tmp_path / "own-packages" / "bin" / "tool"
+    tool.parent.mkdir(parents=True)
+    tool.write_text('#!/bin/sh\n[ -f "$1" ] && [ "$MILO_PACKAGES/bin/tool" = "$0" ]\n')
+    tool.chmod(0o755)
+    stamp = '{"pip": ["a==1"], "npm": [], "python": ""}'
+    (tool.parents[1] / STAMP).write_text(stamp)
+    manifest = 'name = "h"\nentry = "tool main.py"\nsmoke = "tool main.py"\n'
+    texts = {"harness.toml": manifest + '[packages]\npip = ["a==1"]\n', "main.py": "x\n"}
+    harness = Harness.from_tree(FileTree.of_texts(texts))
+    source = "ask()\n" + APPEND + "import subprocess\nsys.exit(subprocess.call(['milo-smoke']))\n"
+    subject = CliAgentMutator(one_file(ASK + source), "own:m", station(ScriptedEditor(), tmp_path))
+    worked = asyncio.run(subject.work(brief_of(harness=harness)))
+    assert worked.run.exit.code == 0, worked.run.exit.stdout
+    assert worked.left.tree.text("main.py") == "x\n# more\n"
 
 
 def test_what_is_left_when_the_time_is_up_is_judged_by_its_smoke_test() -> None:

@@ -17,7 +17,7 @@ from cli_scene import ScriptedEditor, alive_with, brief_of, description, station
 
 from milo.agents.cli.description import load
 from milo.agents.cli_agent import CliAgentMutator
-from milo.app.agents import programs_folder
+from milo.app.packages import programs_folder
 from milo.core.attempt import Usage
 from milo.gateway.http_upstream import HttpUpstream
 from milo.gateway.line import Line, Policy

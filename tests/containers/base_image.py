@@ -28,16 +28,18 @@ def missing_tools() -> str:
     return f"{', '.join(missing)} missing (apt-get install busybox-static)" if missing else ""
 
 
-def make_base_image(api: Any, name: str) -> str:
-    """Import the image under a name, once; the name."""
+def make_base_image(api: Any, name: str, libraries: tuple[str, ...] = ()) -> str:
+    """Import the image under a name, once, with more shared libraries of the system; the name."""
     if not api.images(name=name):
         repository, _, tag = name.partition(":")
         changes = ["ENV PATH=/usr/bin:/bin", 'CMD ["/bin/sh"]']
-        api.import_image_from_data(root_tar(), repository=repository, tag=tag, changes=changes)
+        api.import_image_from_data(
+            root_tar(libraries), repository=repository, tag=tag, changes=changes
+        )
     return name
 
 
-def root_tar() -> bytes:
+def root_tar(libraries: tuple[str, ...] = ()) -> bytes:
     """The image's file system."""
     python = Path(os.path.realpath(str(shutil.which("python3", path=PATHS))))
     library = Path("/usr/lib") / python.name
@@ -45,6 +47,9 @@ def root_tar() -> bytes:
     files[f"usr/bin/{python.name}"] = str(python)
     for path in (Path("/bin/bash"), python, *sorted((library / "lib-dynload").glob("*.so"))):
         files |= {f"usr{_merged(lib)}": lib for lib in _libraries(path)}
+    for name in libraries:
+        lib = next(path for path in Path("/usr/lib").glob(f"*-linux-gnu/{name}"))
+        files |= {str(lib).removeprefix("/"): str(lib)}
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         _skeleton(tar, python.name)

@@ -61,6 +61,23 @@ def test_a_wrong_word_is_refused(
     assert said in refused(words_for(server, suite, "run", *words), tmp_path, server)
 
 
+def test_an_expert_seed_that_was_not_added_is_named_with_how_to_add_it(
+    server: ScriptedServer, suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MILO_SEEDS", str(tmp_path / "none"))
+    words = words_for(server, suite, "run", "budget.rounds=1", "seeds=cline")
+    assert "milo seed add cline" in refused(words, tmp_path, server)
+
+
+def test_packages_of_a_seed_that_are_not_installed_are_named(
+    server: ScriptedServer, suite: Path, tmp_path: Path
+) -> None:
+    manifest = 'name = "mine"\nentry = "python main.py"\n[packages]\npip = ["none-such==9"]\n'
+    folder = seed(tmp_path / "mine", manifest)
+    words = words_for(server, suite, "run", "budget.rounds=1", f"seeds={folder}")
+    assert "none-such==9 installed (milo seed add" in refused(words, tmp_path, server)
+
+
 def test_a_missing_entry_point_is_named(
     server: ScriptedServer, suite: Path, tmp_path: Path
 ) -> None:

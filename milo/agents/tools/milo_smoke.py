@@ -20,6 +20,8 @@ from pathlib import Path
 
 SMOKE_S = 60.0
 MANIFEST = "harness.toml"
+PACKAGES = "MILO_PACKAGES"
+PROGRAMS = ("bin", "node_modules/.bin")
 
 
 def main(argv: list[str]) -> int:
@@ -80,6 +82,7 @@ def run(name: str, command: list[str], copy: Path, scratch: Path) -> str:
     if not command:
         return ""
     argv = [str(copy / word) if (copy / word).is_file() else word for word in command]
+    argv[0] = program(argv[0])
     env = {
         **os.environ,
         "MILO_TASK": str(scratch / "instruction.md"),
@@ -109,6 +112,15 @@ def run(name: str, command: list[str], copy: Path, scratch: Path) -> str:
     return (
         f"the {name} command ended with code {done.returncode}: {said}" if done.returncode else ""
     )
+
+
+def program(word: str) -> str:
+    """The first word of a command, looked up among the harness's packages."""
+    folder = os.environ.get(PACKAGES, "")
+    if not folder or "/" in word:
+        return word
+    places = (Path(folder) / place / word for place in PROGRAMS)
+    return next((str(place) for place in places if place.exists()), word)
 
 
 def compiled(copy: Path) -> str:
