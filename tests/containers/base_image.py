@@ -28,34 +28,39 @@ def missing_tools() -> str:
     return f"{', '.join(missing)} missing (apt-get install busybox-static)" if missing else ""
 
 
-def make_base_image(api: Any, name: str, libraries: tuple[str, ...] = ()) -> str:
+def make_base_image(
+    api: Any, name: str, libraries: tuple[str, ...] = (), *, python: bool = True
+) -> str:
     """Import the image under a name, once, with more shared libraries of the system; the name."""
     if not api.images(name=name):
         repository, _, tag = name.partition(":")
         changes = ["ENV PATH=/usr/bin:/bin", 'CMD ["/bin/sh"]']
-        api.import_image_from_data(
-            root_tar(libraries), repository=repository, tag=tag, changes=changes
-        )
+        data = root_tar(libraries, python=python)
+        api.import_image_from_data(data, repository=repository, tag=tag, changes=changes)
     return name
 
 
-def root_tar(libraries: tuple[str, ...] = ()) -> bytes:
+def root_tar(libraries: tuple[str, ...] = (), *, python: bool = True) -> bytes:
     """The image's file system."""
-    python = Path(os.path.realpath(str(shutil.which("python3", path=PATHS))))
-    library = Path("/usr/lib") / python.name
+    interpreter = Path(os.path.realpath(str(shutil.which("python3", path=PATHS))))
+    library = Path("/usr/lib") / interpreter.name
     files = {"usr/bin/busybox": "/bin/busybox", "usr/bin/bash": "/bin/bash"}
-    files[f"usr/bin/{python.name}"] = str(python)
-    for path in (Path("/bin/bash"), python, *sorted((library / "lib-dynload").glob("*.so"))):
+    programs = [Path("/bin/bash")]
+    if python:
+        files[f"usr/bin/{interpreter.name}"] = str(interpreter)
+        programs += [interpreter, *sorted((library / "lib-dynload").glob("*.so"))]
+    for path in programs:
         files |= {f"usr{_merged(lib)}": lib for lib in _libraries(path)}
     for name in libraries:
         lib = next(path for path in Path("/usr/lib").glob(f"*-linux-gnu/{name}"))
         files |= {str(lib).removeprefix("/"): str(lib)}
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
-        _skeleton(tar, python.name)
+        _skeleton(tar, interpreter.name if python else "")
         for place, source in files.items():
             tar.add(os.path.realpath(source), arcname=place)
-        tar.add(library, arcname=f"usr/lib/{python.name}", filter=_wanted)
+        if python:
+            tar.add(library, arcname=f"usr/lib/{interpreter.name}", filter=_wanted)
     return buffer.getvalue()
 
 
@@ -68,7 +73,8 @@ def _skeleton(tar: tarfile.TarFile, python: str) -> None:
         ["busybox", "--list"], check=True, capture_output=True, text=True
     ).stdout
     links = {f"usr/bin/{a}": "busybox" for a in listing.split() if a not in (*OWN, "python")}
-    links |= {"usr/bin/python3": python, "bin": "usr/bin", "sbin": "usr/bin"}
+    links |= {"usr/bin/python3": python} if python else {}
+    links |= {"bin": "usr/bin", "sbin": "usr/bin"}
     links |= {"lib": "usr/lib", "lib64": "usr/lib64"}
     for name, target in links.items():
         entry = tarfile.TarInfo(name)

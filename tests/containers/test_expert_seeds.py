@@ -18,13 +18,14 @@ import numpy as np
 import pytest
 from base_image import make_base_image
 
-from milo.app import recipes
+from milo.app import own_python, recipes
 from milo.app.compose import SystemClock
 from milo.app.packages import Shelf, programs_folder
 from milo.core.attempt import AttemptKey, Status
 from milo.core.harness import Harness
 from milo.core.ports import AttemptJob, AttemptResult, Caps, Sandbox
 from milo.core.task import Task
+from milo.core.tree import FileTree
 from milo.gateway.line import Line
 from milo.gateway.pins import Pins
 from milo.gateway.proxy import Gateway
@@ -37,9 +38,12 @@ from milo.testing.scripted_model import Script, ScriptedUpstream, always
 from milo.testing.tool_user import doing
 
 NAMES = tuple(name for name in recipes.names() if not recipes.load(name).untested)
-IMAGE = "milo/base:experts"
-USUAL = ("libstdc++.so.6", "libgcc_s.so.1")
-"""What every image of a distribution has, and Node wants."""
+IMAGE, BARE = "milo/base:experts", "milo/base:no-python"
+USUAL = (
+    *("libstdc++.so.6", "libgcc_s.so.1", "libm.so.6", "libdl.so.2", "libpthread.so.0"),
+    *("librt.so.1", "libutil.so.1", "libresolv.so.2"),
+)
+"""What every image of a distribution has: the C library, and what Node wants."""
 
 pytestmark = [pytest.mark.timeout(400), pytest.mark.parametrize("name", NAMES)]
 
@@ -166,6 +170,28 @@ async def test_an_edit_of_its_source_is_what_runs(
     assert "smoke command ended" in error and MARK in error
 
 
+async def test_it_brings_its_python_where_an_image_has_none(
+    name: str, engine: Engine, address: str, scratch: Path, socket_folder: Path
+) -> None:
+    """What breaks without it: it works in images with this machine's Python only."""
+    harness = expert(name)
+    folder = Shelf(programs_folder()).find(harness.manifest.packages)
+    if folder is None or not (folder / own_python.FOLDER).is_dir():
+        pytest.skip("it has no Python, or one from before each had its own")
+    make_base_image(engine.api, BARE, USUAL, python=False)
+    sandbox = choose_docker(BARE, address=address, root=scratch)
+    task = Task(
+        id="write-42",
+        instruction="Write 42 to out.txt.",
+        tests=FileTree.of_texts({"test.sh": GRADE}),
+    )
+    script = doing({task.instruction: "! command -v python3 && echo 42 > out.txt"})
+    async with runner(sandbox, script, socket_folder) as made:
+        result = await made.run(job(harness, task))
+    assert result.outcome.reward == 1.0, f"{result.outcome.detail}\n{result.trace.stderr}"
+
+
+GRADE = "#!/bin/sh\ngrep -q 42 out.txt && r=1 || r=0\necho $r > /logs/verifier/reward.txt\n"
 MARK = "milo-was-here"
 PYTHON = f"raise SystemExit('{MARK}')\n"
 EDITS = {
