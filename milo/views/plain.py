@@ -8,6 +8,7 @@ from typing import TextIO
 from milo.core.events import Record
 from milo.views import text
 from milo.views.lines import sentence
+from milo.views.spending import MomentsFold
 from milo.views.view import Progress
 
 
@@ -17,22 +18,23 @@ class PlainView:
     def __init__(self, stream: TextIO, every_s: float = 30.0) -> None:
         self._stream = stream
         self._every_s = every_s
-        self._began: float | None = None
+        self._clock = MomentsFold()
         self._next_s = every_s
 
     def start(self, title: str, past: Sequence[Record] = ()) -> None:
         """Say the title; a resumed run's past is counted, not repeated."""
         self._print(title)
         if past:
-            self._began = past[0].time
+            for record in past:
+                self._clock.apply(record)
             self._print(f"({text.plural(len(past), 'earlier event')} on record)")
 
     def update(self, records: Sequence[Record]) -> None:
-        """One line per record, with the time since the run began."""
+        """One line per record, with the time that the run was active."""
         for record in records:
-            if self._began is None:
-                self._began = record.time
-            self._print(f"[{text.clock(record.time - self._began)}] {sentence(record.event)}")
+            self._clock.apply(record)
+            active_s = self._clock.moments.active_s
+            self._print(f"[{text.clock(active_s)}] {sentence(record.event)}")
 
     def progress(self, snapshot: Progress) -> None:
         """A line about the whole now and then, so that a log never looks dead."""

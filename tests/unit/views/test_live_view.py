@@ -23,6 +23,7 @@ from milo.views.download import progress_bar
 from milo.views.lines import is_notable, sentence
 from milo.views.live import LiveView, choose_view
 from milo.views.plain import PlainView
+from milo.views.text import clock
 from milo.views.view import Doing, Pace, Progress, Work, time_left
 
 SNAPSHOT = Progress(
@@ -234,6 +235,19 @@ def test_a_resumed_run_does_not_repeat_its_past(make_story: Any) -> None:
     assert len(lines) == 3
     assert "run resumed with budget.attempts=2000" in lines[-1]
     assert lines[-1].startswith(f"[{1 if len(past) * 3 >= 60 else 0}:")
+
+
+def test_the_plain_view_counts_no_time_between_a_stop_and_its_resume(make_story: Any) -> None:
+    """Else its lines and the budget's seconds in the same log would tell two clocks."""
+    story, out = make_story("seeds"), io.StringIO()
+    past = list(story.records)
+    story.add(RunResumed(overrides=()))
+    late = replace(story.records[-1], time=past[-1].time + 3600)
+    view = PlainView(out)
+    view.start("milo demo", past)
+    view.update([late])
+    wanted = clock(past[-1].time - past[0].time)
+    assert out.getvalue().splitlines()[-1].startswith(f"[{wanted}] run resumed")
 
 
 def test_the_plain_view_says_now_and_then_that_it_lives() -> None:
