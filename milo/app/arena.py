@@ -21,12 +21,13 @@ from milo.suites.arena.drawing import drawing
 from milo.suites.arena.exact import prove
 from milo.suites.arena.harness.seeds import seed_trees
 from milo.suites.arena.problems.catalogue import candidate_of, parse, problems
-from milo.suites.arena.problems.problem import Array, Problem, Rejected, Verified, verify
+from milo.suites.arena.problems.problem import Array, Problem, Rejected, verify
 from milo.suites.arena.tasks import start_of
 
 FOLDER = Path("arena")
 """Where the archive lies, below the current directory."""
 RUNS = (Path("runs"), Path("multirun"))
+"""Where runs are looked for."""
 
 
 def arena_seeds(*, with_model: bool) -> tuple[Seed, ...]:
@@ -40,15 +41,23 @@ def arena_seeds(*, with_model: bool) -> tuple[Seed, ...]:
 # --- status ------------------------------------------------------------------------------------
 
 
-def status_text(*, as_json: bool, folder: Path = FOLDER, runs: Sequence[Path] = RUNS) -> str:
-    """A line per problem: best known, ours, the margin (positive where ours is better) and whether
-    it is proved."""
-    archive = gathered(folder, runs)
+def status_text(
+    *,
+    as_json: bool,
+    named: Sequence[str] = (),
+    folder: Path = FOLDER,
+    runs: Sequence[Path] = RUNS,
+) -> str:
+    """A line per problem: best known, ours, the margin (positive where ours is better), whether it
+    is proved, and what the arena asks for. What the `named` runs found is entered too.
+    """
+    archive = gathered(folder, runs, named)
     rows = [_row(problem, archive.best(problem.name)) for problem in problems().values()]
     if as_json:
         return json.dumps(rows, indent=1)
     head = ("problem", "best known", "by", "ours", "margin", "proof", "asked", "from")
-    lines = [head, *(tuple(_cell(row[key]) for key in head) for row in rows)]
+    shown = [{**row, "best known": row["printed"]} for row in rows]
+    lines = [head, *(tuple(_cell(row[key]) for key in head) for row in shown)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     text = "\n".join(
         "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
@@ -64,6 +73,7 @@ def _row(problem: Problem, ours: Best | None) -> dict[str, object]:
     return {
         "problem": problem.name,
         "best known": best.value if best else None,
+        "printed": best.printed if best else "",
         "by": best.who if best else "",
         "ours": ours.value if ours else None,
         "margin": margin,
@@ -102,29 +112,30 @@ def verify_text(file: Path, name: str, *, keep: bool, folder: Path = FOLDER) -> 
     except OSError as error:
         raise UserError(str(file), "a file that can be read", str(error)) from error
     except (Rejected, UnicodeDecodeError) as error:
-        raise UserError(str(file), "a construction that the arena accepts", str(error)) from error
+        said = f"one that is refused: {error}"
+        raise UserError(str(file), "a construction that the arena accepts", said) from error
     lines = [
         f"{problem.name}: {found.value!r} ({problem.direction})",
-        f"direct {problem.direct(found.construction)!r}, FFT or vectorised "
-        f"{problem.fast(found.construction)!r}",
+        f"direct {found.value!r}, FFT or vectorised {found.fast!r}",
     ]
-    lines += _compared(problem, found)
+    lines += _compared(problem, found.value, found.given)
     if keep:
         made = Provenance(source=file.name, when=time.time())
-        entered = Archive(folder).add(problem.name, found.construction, made)
+        entered = Archive(folder).enter(problem.name, found, made)
         lines.append("entered into the archive" if entered else "not better than the archive's")
     return "\n".join(lines)
 
 
-def _compared(problem: Problem, found: Verified) -> list[str]:
+def _compared(problem: Problem, value: float, given: Array) -> list[str]:
+    """The margin over the best known value, and whether it is enough and proved."""
     best = problem.best_published
     if best is None:
         return []
-    gain, asked = problem.gain(found.value, over=best.value), problem.minimum_improvement
+    gain, asked = problem.gain(value, over=best.value), problem.minimum_improvement
     enough = "enough" if gain >= asked and gain > 0 else "not enough"
-    against = f"against {best.who} ({best.value!r}): {gain:+.3e}; the arena asks for {asked:g}: "
-    proof = [f"proof that it is better: {_proof(problem, found.construction)}"] if gain > 0 else []
-    return [against + enough, *proof]
+    asks = f"the arena asks for {asked:g}: {enough}" if asked else "any gain is enough"
+    proof = [f"proof that it is better: {_proof(problem, given)}"] if gain > 0 else []
+    return [f"against {best.who} ({best.printed}): {gain:+.3e}; {asks}", *proof]
 
 
 def _problem_of(file: Path, candidate: object, name: str) -> Problem:
@@ -151,22 +162,27 @@ def export_text(
     folder: Path = FOLDER,
     runs: Sequence[Path] = RUNS,
 ) -> str:
-    """The best construction as the arena's JSON, or where it was written."""
+    """The best construction as the arena's JSON, or where it was written. The JSON names its
+    problem too, so that `milo arena verify` needs nothing more (the arena reads its own key only).
+    """
     known = problems()
     if name not in known:
         raise ConfigError("problem", f"one of {', '.join(known)}", repr(name))
     best = gathered(folder, runs).best(name)
     if best is None:
         raise UserError(f"archive {folder}", f"a record of {name}", "none")
-    text = json.dumps(candidate_of(known[name], best.construction))
-    said = []
+    candidate = candidate_of(known[name], best.construction)
+    text = json.dumps({"problem": name, **candidate})
     if plot is not None:
-        plot.write_text(drawing(known[name], _start(best), best.construction), encoding="utf-8")
-        said.append(f"drawn in {plot}")
+        # Drawn is what the verifiers read of it, as the start is.
+        shown = known[name].read(candidate[known[name].field])
+        plot.write_text(drawing(known[name], _start(best), shown), encoding="utf-8")
     if to is None:
-        return "\n".join([text, *said])
+        return text
     to.write_text(text + "\n", encoding="utf-8")
-    return "\n".join([f"{name} at {best.value!r} written to {to}", *said])
+    drawn = [f"drawn in {plot}"] if plot is not None else []
+    margin = _compared(known[name], best.value, best.construction)
+    return "\n".join([f"{name} at {best.value!r} written to {to}", *margin, *drawn])
 
 
 def _start(best: Best) -> Array | None:

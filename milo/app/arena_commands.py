@@ -13,11 +13,14 @@ def add_arena(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     arena = commands.add_parser("arena", help="records of open problems")
     kinds = arena.add_subparsers(dest="arena_command", required=True, metavar="COMMAND")
     status = kinds.add_parser("status", help="best known, ours, margin, threshold")
+    words = "runs, or folders of runs, that lie elsewhere: what they found is entered"
+    status.add_argument("runs", metavar="RUN", nargs="*", help=words)
     status.add_argument("--json", action="store_true")
     status.set_defaults(handler=_status)
     check = kinds.add_parser("verify", help="judge a construction by both verifiers")
     check.add_argument("file", type=Path, metavar="FILE", help="the arena's JSON")
-    check.add_argument("--problem", default="", metavar="NAME")
+    words = "where no key `problem` of the file names it"
+    check.add_argument("--problem", default="", metavar="NAME", help=words)
     check.add_argument("--keep", action="store_true", help="enter it into the archive")
     check.set_defaults(handler=_verify)
     export = kinds.add_parser("export", help="the best construction, as the arena's JSON")
@@ -34,7 +37,7 @@ def add_arena(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 def _status(args: argparse.Namespace) -> int:
     from milo.app.arena import status_text
 
-    print(status_text(as_json=args.json))
+    print(status_text(as_json=args.json, named=args.runs))
     return OK
 
 

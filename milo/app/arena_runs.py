@@ -6,8 +6,10 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
+from milo.app.inspect import locate, runs_below
 from milo.core.errors import RunError
 from milo.core.objective import Step
 from milo.store import RunReader
@@ -27,14 +29,17 @@ class Found:
     provenance: Provenance
 
 
-def gathered(folder: Path, runs: Sequence[Path]) -> Archive:
-    """The archive with what the runs below these folders found entered.
+def gathered(folder: Path, places: Sequence[Path], named: Sequence[str] = ()) -> Archive:
+    """The archive with what the runs below these places, and those named, found entered.
 
     A construction whose verifier claims no more than the archive holds is passed over; the others
-    are verified anew, and what is refused then is left out.
+    are verified anew, and what is refused then is left out. Raises `RunError` for a name that
+    means no run on open problems.
     """
     archive, known = Archive(folder), problems()
-    for found in _found_below(runs):
+    paths = [run for place in places for run in runs_below(place)]
+    paths += [run for name in named for run in _runs_of(name)]
+    for found in chain.from_iterable(map(found_in, paths)):
         best, problem = archive.best(found.held.problem), known[found.held.problem]
         if best is not None and problem.gain(found.held.value, over=best.value) <= 0:
             continue
@@ -45,10 +50,17 @@ def gathered(folder: Path, runs: Sequence[Path]) -> Archive:
     return archive
 
 
-def _found_below(runs: Sequence[Path]) -> Iterator[Found]:
-    for place in runs:
-        for plan in sorted(place.rglob("plan.json")) if place.is_dir() else ():
-            yield from found_in(plan.parent)
+def _runs_of(name: str) -> Sequence[Path]:
+    """One run, by its path or unique name, or all runs below a folder."""
+    path = Path(name)
+    is_run = (path / "run.json").is_file()
+    if not is_run and (below := runs_below(path)):
+        return below
+    run = locate(name, Path("runs"))
+    with RunReader(run) as reader:
+        if not _is_arena(reader.plan):
+            raise RunError(f"run {run}", "a run on the suite arena", "one on another suite")
+    return (run,)
 
 
 def found_in(run: Path) -> Iterator[Found]:
@@ -69,9 +81,10 @@ def found_in(run: Path) -> Iterator[Found]:
             if held is None:
                 continue
             harness, task = outcome.key.harness, outcome.key.task
+            when = scored.get((harness, task))
             made = Provenance(
                 source=run.name,
-                when=scored.get((harness, task), time.time()),
+                when=when.time if when else time.time(),
                 candidate=whose.get(harness, ""),
                 attempt=str(outcome.key),
                 task=task,
@@ -93,7 +106,8 @@ def _is_arena(plan: Mapping[str, object]) -> bool:
 
 
 def curve_text(run: Path, *, as_json: bool) -> str:
-    """The best so far of every problem against wall-clock: seconds, value, candidate."""
+    """The best so far of every problem against the time that the run was active: seconds, value,
+    candidate."""
     with RunReader(run) as reader:
         courses = objective_courses(reader)
     if as_json:

@@ -31,6 +31,8 @@ def load_suite(plan: SuitePlan) -> Suite:
     if plan.path:
         return _of_folder(plan)
     tasks = _within(plan.seconds, built_in_tasks(plan.name, plan.families))
+    if plan.name == "arena":
+        _check_arena_seconds(plan.seconds)
     return Suite(name=plan.name, tasks=tasks, splits=_splits(plan, tasks), k=plan.k or deskwork.K)
 
 
@@ -99,6 +101,14 @@ def _arena(families: Sequence[str]) -> Mapping[str, Task]:
         if name not in arena.NAMES:
             raise _unknown("suite.families", name, arena.NAMES)
     return arena.generate(families)
+
+
+def _check_arena_seconds(seconds: float) -> None:
+    from milo.suites.arena.tasks import LEAST_SECONDS
+
+    if 0 < seconds < LEAST_SECONDS:
+        expected = f"at least {LEAST_SECONDS:g} for optimizers, which keep 2 s for ending, or 0"
+        raise ConfigError("suite.seconds", expected, f"{seconds:g}")
 
 
 def _of_families(tasks: Mapping[str, Task], families: Iterable[str]) -> Mapping[str, Task]:

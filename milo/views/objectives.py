@@ -1,5 +1,9 @@
 """The objective against wall-clock of a run on tasks that have one: the best so far, problem by
-problem, with the candidate whose attempt it was."""
+problem, with the candidate whose attempt it was.
+
+The clock is that of the budget, the log and the replay page: it begins with the first record and
+stands still between a stop and its resume.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +13,26 @@ from typing import NamedTuple
 from milo.core.events import CandidateProposed, CandidateScored
 from milo.core.objective import Objective, Step, objective_in, ratchet
 from milo.store import RunReader
+from milo.views.spending import MomentsFold
+
+
+class Moment(NamedTuple):
+    """When something was recorded: seconds since the epoch, and active seconds of the run."""
+
+    time: float
+    active_s: float
 
 
 class Moments(NamedTuple):
-    """The first candidate of each harness, and when (seconds since the epoch) the journal first
-    scored a harness on a task."""
+    """The first candidate of each harness, and when the journal first scored a harness on a
+    task."""
 
     whose: Mapping[str, str]
-    scored: Mapping[tuple[str, str], float]
+    scored: Mapping[tuple[str, str], Moment]
 
 
 def objective_courses(reader: RunReader) -> dict[str, tuple[Step, ...]]:
-    """Steps by problem; seconds count from the run's creation, stops included.
+    """Steps by problem; seconds are those that the run was active.
 
     An attempt counts from the moment at which the journal scored its candidate on its task; one
     that isn't scored yet is left out. Reads every trace, and finds nothing in a run on a suite
@@ -37,22 +49,25 @@ def _timed(reader: RunReader) -> Iterator[tuple[float, Objective, str]]:
             continue
         result = objective_in(reader.traces.get(outcome.trace).report)
         if result is not None:
-            yield when - reader.created, result, whose[outcome.key.harness]
+            yield when.active_s, result, whose[outcome.key.harness]
 
 
 def moments_of(reader: RunReader) -> Moments:
     """One pass over the journal."""
     harnesses: dict[str, str] = {}
     whose: dict[str, str] = {}
-    scored: dict[tuple[str, str], float] = {}
+    scored: dict[tuple[str, str], Moment] = {}
+    clock = MomentsFold()
     for record in reader.records():
+        clock.apply(record)
         match record.event:
             case CandidateProposed(candidate=candidate, harness=harness):
                 harnesses[candidate] = harness
                 whose.setdefault(harness, candidate)
             case CandidateScored(candidate=candidate, scores=scores):
+                now = Moment(record.time, clock.moments.active_s)
                 for task in scores:
-                    scored.setdefault((harnesses[candidate], task), record.time)
+                    scored.setdefault((harnesses[candidate], task), now)
             case _:
                 pass
     return Moments(whose, scored)

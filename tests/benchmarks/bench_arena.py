@@ -25,7 +25,7 @@ from milo.suites.arena.optimizer.landscape import Smooth
 from milo.suites.arena.optimizer.moves import MOVES
 from milo.suites.arena.optimizer.search import begin, run, wall_clock
 from milo.suites.arena.problems.catalogue import candidate_of, problems
-from milo.suites.arena.problems.problem import Array, Problem
+from milo.suites.arena.problems.problem import Array, Problem, verify
 from milo.suites.arena.tasks import PUBLISHED, published, start_of
 
 BARS = {
@@ -83,7 +83,7 @@ def start_for(job: Job, problem: Problem) -> Array:
         return start_of(problem, len(PUBLISHED.get(job.problem, ()))).construction
     if job.start in PUBLISHED.get(job.problem, ()):
         return published(job.start)
-    return problem.read(json.loads(Path(job.start).read_text(encoding="utf-8"))[problem.field])
+    return verify(problem, json.loads(Path(job.start).read_text(encoding="utf-8"))).given
 
 
 def search(job: Job) -> Result:
@@ -139,9 +139,7 @@ def row(result: Result) -> str:
         when = f"met after {met.at:.0f} s {clock}, {met.wall:.0f} s wall" if met else "missed"
         lines.append(f"  bar {bar:g}: {when}")
     for one in problem.published:
-        lines.append(
-            f"  against {one.who} {one.value:.11g}: {problem.gain(reached, one.value):+.3e}"
-        )
+        lines.append(f"  against {one.who} {one.printed}: {problem.gain(reached, one.value):+.3e}")
     best = problem.best_published
     if best is not None and problem.gain(reached, best.value) > 0:
         found = prove(problem, candidate_of(problem, result.reached))

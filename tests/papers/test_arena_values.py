@@ -34,8 +34,8 @@ def test_a_published_construction_has_its_printed_value(name: str) -> None:
 
 def test_the_published_table_is_that_of_the_notes() -> None:
     table = {name: problem.published for name, problem in problems().items()}
-    assert Published(who="AlphaEvolve", value=2.63586275641) in table["circle-packing"]
-    assert Published(who="TTT Discover", value=0.38087532322) in table["erdos-min-overlap"]
+    assert Published(who="AlphaEvolve", printed="2.63586275641") in table["circle-packing"]
+    assert Published(who="TTT Discover", printed="0.38087532322") in table["erdos-min-overlap"]
 
 
 def test_the_absolute_value_of_the_maximum_is_not_the_maximum_of_absolute_values() -> None:

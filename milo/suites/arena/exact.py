@@ -12,7 +12,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
@@ -46,12 +45,10 @@ class Enclosure(NamedTuple):
         return self.low if problem.sign > 0 else self.high
 
     def beats(self, problem: Problem, one: Published) -> bool:
-        """Whether the whole enclosure is better than a published value, and by more than half a
-        unit in the last digit that was printed of that."""
-        printed = Decimal(repr(one.value))
-        half = Fraction(Decimal(5).scaleb(int(printed.as_tuple().exponent) - 1))
-        gain = int(problem.sign) * (self.worst(problem) - Fraction(printed))
-        return gain > half
+        """Whether the whole enclosure is better than whatever was printed as this: by more than a
+        unit in the last printed digit, since some round and others cut digits off."""
+        gain = int(problem.sign) * (self.worst(problem) - Fraction(one.printed))
+        return gain > Fraction(one.unit)
 
 
 def prove(problem: Problem, candidate: object) -> Enclosure:

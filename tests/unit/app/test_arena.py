@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from milo.app.arena import arena_seeds, export_text, status_text, verify_text
+from milo.app.arena import arena_seeds, status_text
 from milo.app.arena_runs import found_in, gathered
 from milo.app.cli import OK, USER_ERROR, main
 from milo.core.attempt import AttemptKey, Outcome, Status
-from milo.core.errors import ConfigError, RecordError, UserError
-from milo.core.events import CandidateProposed, CandidateScored, Change
+from milo.core.errors import RecordError
+from milo.core.events import CandidateProposed, CandidateScored, Change, RunResumed
 from milo.core.evidence import Trace
 from milo.core.fitness import TaskScore
 from milo.core.objective import Objective
-from milo.store import RunStore
+from milo.store import RunReader, RunStore
 from milo.suites.arena.archive import Archive, Provenance
 from milo.suites.arena.problems.catalogue import problems
 from milo.suites.arena.problems.packing import packed
 from milo.suites.arena.problems.problem import Problem, Published
 from milo.suites.arena.tasks import published, start_of
+from milo.views.plain import PlainView
 
 pytestmark = pytest.mark.usefixtures("workdir")
 
@@ -145,11 +146,28 @@ def test_the_curve_of_a_run_starts_at_the_frozen_value_and_falls_only(
     arena_run(Path("runs/one"), HAUGLAND, ALPHA, HAUGLAND, TTT)
     assert main(["arena", "curve", "one", "--json"]) == OK
     steps = json.loads(capsys.readouterr().out)[OVERLAP]
-    assert [step["seconds"] for step in steps] == [0.0, 60.0, 120.0, 240.0]
+    # The clock begins with the first record, a minute after the run was created.
+    assert [step["seconds"] for step in steps] == [0.0, 0.0, 60.0, 180.0]
     assert [step["value"] for step in steps] == [0.5, *(VALUES[n] for n in (HAUGLAND, ALPHA, TTT))]
     assert [step["who"] for step in steps] == ["", "i1.0", "i1.1", "i1.3"]
     assert main(["arena", "curve", "one"]) == OK
-    assert f"240.0 s  {VALUES[TTT]!r}  i1.3" in capsys.readouterr().out
+    assert f"180.0 s  {VALUES[TTT]!r}  i1.3" in capsys.readouterr().out
+
+
+def test_the_curves_clock_is_the_logs_and_stands_still_while_a_run_is_stopped(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run, clock = arena_run(Path("runs/one"), HAUGLAND, ALPHA), Hand(time=9000.0)
+    with RunStore.open(run, clock=clock) as store:
+        store.append("run", store.claim("run"), [RunResumed()])
+        record(store, clock, 2, TTT)
+    assert main(["arena", "curve", "one", "--json"]) == OK
+    steps = json.loads(capsys.readouterr().out)[OVERLAP]
+    assert [step["seconds"] for step in steps] == [0.0, 0.0, 60.0, 120.0]
+    log = io.StringIO()
+    with RunReader(run) as reader:
+        PlainView(log).update(list(reader.records()))
+    assert "[2:00] i1: i1.2" in log.getvalue().splitlines()[-1]
 
 
 def test_a_run_on_another_suite_has_no_curve(capsys: pytest.CaptureFixture[str]) -> None:
@@ -177,6 +195,40 @@ def test_status_tells_every_problem_ours_and_the_margin() -> None:
     assert table[1].startswith("erdos-min-overlap  ")
 
 
+def test_status_tells_what_is_best_known_of_every_problem_as_it_was_printed() -> None:
+    rows = json.loads(status_text(as_json=True))
+    assert [row["problem"] for row in rows if not row["printed"]] == []
+    lines = status_text(as_json=False).splitlines()
+    for row, line in zip(rows, lines[1:], strict=True):
+        assert line.split()[1] == row["printed"]
+        assert float(row["printed"]) == row["best known"]
+    known = {row["problem"]: row["printed"] for row in rows}
+    assert known["heilbronn-convex-13"] == "0.0309368890"
+
+
+def test_status_takes_runs_that_lie_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+    arena_run(Path("far/one"), ALPHA)
+    arena_run(Path("farther/two"), TTT)
+    assert gathered(Path("arena"), (Path("runs"),)).best(OVERLAP) is None
+    assert main(["arena", "status", "far/one", "--json"]) == OK
+    ours = {row["problem"]: row["from"] for row in json.loads(capsys.readouterr().out)}
+    assert ours[OVERLAP] == "one i1.0"
+    assert main(["arena", "status", "farther"]) == OK
+    assert "two i1.0" in capsys.readouterr().out
+    best = Archive(Path("arena")).best(OVERLAP)
+    assert best is not None and best.value == VALUES[TTT]
+
+
+def test_a_named_run_that_is_none_on_open_problems_is_an_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arena_run(Path("far/plain"), suite="deskwork")
+    assert main(["arena", "status", "far/plain"]) == USER_ERROR
+    assert "expected a run on the suite arena" in capsys.readouterr().err
+    assert main(["arena", "status", "nowhere"]) == USER_ERROR
+    assert "run 'nowhere'" in capsys.readouterr().err
+
+
 def test_status_proves_a_margin_or_says_why_it_can_not(monkeypatch: pytest.MonkeyPatch) -> None:
     archive = Archive(Path("arena"))
     archive.add("second-autocorrelation-inequality", np.array([1.0]), made())
@@ -189,7 +241,7 @@ def test_status_proves_a_margin_or_says_why_it_can_not(monkeypatch: pytest.Monke
 
 
 def _published_at_zero(name: str) -> Problem:
-    return replace(problems()[name], published=(Published(who="nobody", value=0.1),))
+    return replace(problems()[name], published=(Published(who="nobody", printed="0.1"),))
 
 
 def test_a_changed_archive_stops_status_with_the_line() -> None:
@@ -198,134 +250,6 @@ def test_a_changed_archive_stops_status_with_the_line() -> None:
     file.write_text(file.read_text().replace("0.3809230", "0.3709230"))
     with pytest.raises(RecordError, match="line 1"):
         status_text(as_json=False)
-
-
-# --- verify ------------------------------------------------------------------------------------
-
-
-def written(name: str, problem: str = "") -> Path:
-    file = Path(f"{name}.json")
-    data = {"values": published(name).tolist(), **({"problem": problem} if problem else {})}
-    file.write_text(json.dumps(data))
-    return file
-
-
-def test_a_file_is_judged_by_both_verifiers_and_compared() -> None:
-    said = verify_text(written(TTT), OVERLAP, keep=False)
-    assert f"{OVERLAP}: {VALUES[TTT]!r} (minimise)" in said
-    assert "against MILO paper" in said
-    assert "not enough" in said
-    assert "proof" not in said
-    assert verify_text(written(ALPHA, OVERLAP), "", keep=False).startswith(OVERLAP)
-
-
-def test_a_file_that_beats_a_published_value_comes_with_its_proof(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    weaker = {OVERLAP: _weaker()}
-    monkeypatch.setattr("milo.app.arena.problems", lambda: weaker)
-    assert "proof that it is better: exact" in verify_text(written(ALPHA), OVERLAP, keep=False)
-
-
-def _weaker() -> Problem:
-    whole = problems()[OVERLAP]
-    return replace(whole, published=whole.published[:1])
-
-
-def test_a_value_within_the_rounding_of_the_printed_one_is_no_proof(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    weaker = {OVERLAP: _weaker()}
-    monkeypatch.setattr("milo.app.arena.problems", lambda: weaker)
-    # Haugland's own function lies 3e-12 above what he printed; the other way round is a margin.
-    said = verify_text(written(HAUGLAND), OVERLAP, keep=False)
-    assert "not enough" in said
-
-
-def test_keeping_enters_a_file_once() -> None:
-    assert "entered" in verify_text(written(ALPHA), OVERLAP, keep=True)
-    assert "not better" in verify_text(written(ALPHA), OVERLAP, keep=True)
-    best = Archive(Path("arena")).best(OVERLAP)
-    assert best is not None
-    assert best.provenance.source == f"{ALPHA}.json"
-
-
-def test_a_problem_that_nobody_names_is_an_error_and_so_is_an_unknown_one(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    file = written(TTT)
-    with pytest.raises(ConfigError, match="--problem NAME, or a key 'problem'"):
-        verify_text(file, "", keep=False)
-    with pytest.raises(ConfigError, match="erdos-min-overlap"):
-        verify_text(file, "erdos", keep=False)
-    assert main(["arena", "verify", str(file)]) == USER_ERROR
-    assert "--problem NAME" in capsys.readouterr().err
-    assert main(["arena", "verify", str(file), "--problem", OVERLAP]) == OK
-
-
-@pytest.mark.parametrize("text", ["", "[1]", '{"values": [NaN]}', '{"values": [2.0]}', "\udcff"])
-def test_what_the_arena_would_refuse_is_refused_with_the_file_named(text: str) -> None:
-    file = Path("bad.json")
-    file.write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(UserError, match=r"bad\.json"):
-        verify_text(file, OVERLAP, keep=False)
-    with pytest.raises(UserError, match=r"missing\.json"):
-        verify_text(Path("missing.json"), OVERLAP, keep=False)
-
-
-# --- export ------------------------------------------------------------------------------------
-
-
-def test_the_best_is_exported_as_the_arenas_json_to_the_last_bit() -> None:
-    Archive(Path("arena")).add(OVERLAP, published(TTT), made())
-    assert json.loads(export_text(OVERLAP))["values"] == published(TTT).tolist()
-    said = export_text(OVERLAP, to=Path("out.json"))
-    assert repr(VALUES[TTT]) in said
-    assert json.loads(Path("out.json").read_text()) == {"values": published(TTT).tolist()}
-
-
-def test_a_problem_without_a_record_or_of_no_name_is_an_error() -> None:
-    with pytest.raises(UserError, match=f"a record of {PACKING}"):
-        export_text(PACKING)
-    with pytest.raises(ConfigError, match="'nothing'"):
-        export_text("nothing")
-
-
-def drawn(name: str) -> list[ElementTree.Element]:
-    file = Path("out.svg")
-    export_text(name, to=Path("out.json"), plot=file)
-    root = ElementTree.fromstring(file.read_text(encoding="utf-8"))
-    return [one for one in root if one.tag.split("}")[1] in ("polyline", "circle")]
-
-
-def test_the_plot_draws_the_record_over_the_construction_it_started_from() -> None:
-    Archive(Path("arena")).add(OVERLAP, published(TTT), made(f"{OVERLAP}-000"))
-    start, best = drawn(OVERLAP)
-    assert len(start.attrib["points"].split()) == 2 * 51
-    assert len(best.attrib["points"].split()) == 2 * 600
-    assert start.attrib["stroke"] != best.attrib["stroke"]
-
-
-def test_circles_are_drawn_as_circles_of_their_size_and_a_file_has_no_start() -> None:
-    circles = start_of(problems()[PACKING], 1).construction
-    Archive(Path("arena")).add(PACKING, circles, made())
-    rings = drawn(PACKING)
-    assert len(rings) == 26
-    radii = np.array([float(ring.attrib["r"]) for ring in rings])
-    assert np.allclose(radii / radii.max(), circles[:, 2] / circles[:, 2].max(), atol=1e-3)
-
-
-@pytest.mark.parametrize("name", problems())
-def test_every_problem_can_be_drawn_within_its_frame(name: str) -> None:
-    problem = problems()[name]
-    construction = start_of(problem, 4).construction
-    Archive(Path("arena")).add(name, construction, made(f"{name}-003"))
-    marks = drawn(name)
-    assert len(marks) == 2 * (1 if construction.ndim == 1 else len(construction))
-    for mark in marks:
-        numbers = mark.attrib.get("points", "").replace(",", " ").split()
-        numbers += [mark.attrib[key] for key in ("cx", "cy") if key in mark.attrib]
-        assert all(0 <= float(number) <= 720 for number in numbers)
 
 
 # --- seeds -------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -112,3 +113,11 @@ def test_seconds_of_the_plan_stand_in_for_what_every_task_says() -> None:
     assert all(task.limits.agent_timeout_s > 7.5 for task in own.tasks.values())
     some = next(iter(own.tasks))
     assert given.tasks[some].digest != own.tasks[some].digest
+
+
+def test_seconds_in_which_no_optimizer_gets_anywhere_are_refused() -> None:
+    plan = SuitePlan(name="arena", families=("circle-packing",), search=1, validation=1, test=0)
+    with pytest.raises(ConfigError, match=r"suite\.seconds: expected at least 5 .* found 4\.9"):
+        load_suite(replace(plan, seconds=4.9))
+    tasks = load_suite(replace(plan, seconds=5.0)).tasks
+    assert {task.limits.agent_timeout_s for task in tasks.values()} == {5.0}

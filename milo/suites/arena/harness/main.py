@@ -1,7 +1,8 @@
 """Improve the construction in this folder by the schedule beside this file, until time is up.
 
 Reads problem.json ({"problem", "most", "seed"}) and construction.json (the arena's JSON), and
-writes construction.json anew whenever a better one is found. Prints seconds and value of each that
+writes construction.json anew whenever a better one is found. Ends two seconds before the
+attempt does. Prints seconds and value of each that
 is better by more than rounding. schedule.py may bring moves of its own: functions
 ``name(state, seconds, …)``.
 """
@@ -60,11 +61,12 @@ def improve(program: Program, seconds: float) -> float:
     """Search from the construction here; the best value."""
     given = json.loads(WHAT.read_text(encoding="utf-8"))
     problem = problems()[given["problem"]]
-    start = verify(problem, parse(WHERE.read_text(encoding="utf-8"))).construction
+    start = verify(problem, parse(WHERE.read_text(encoding="utf-8"))).given
     state = begin(
         problem, start, seed=given["seed"], seconds=seconds, most=given["most"], clock=wall_clock
     )
     print(f"{problem.name} starts at {state.best!r}", flush=True)
+    print(f"searching for {seconds:.1f} s; {MARGIN_S:g} s of the attempt are kept for ending")
     keeper = Keeper(problem, state.best)
     state.on_record = keeper.keep
     run(state, program.schedule, program.moves)

@@ -52,11 +52,13 @@ def flat_direct(signs: Array) -> float:
 
 
 def read_basis(value: object) -> Array:
-    """Distinct integers with 0 among them, sorted; fractions are cut off as the arena does."""
-    given = numbers(value)
-    if np.abs(given).max() >= EXACT_INTEGERS:
+    """Distinct integers from 0 on, sorted; 0 is added where it is missing."""
+    given = numbers(value, most=LARGEST_BASIS)
+    if given.max() >= EXACT_INTEGERS:
         raise Rejected(f"expected integers below {EXACT_INTEGERS}")
-    basis = np.unique(np.append(np.trunc(given), 0.0))
+    if given.min() < 0 or (given != np.trunc(given)).any():
+        raise Rejected("expected integers of at least 0")
+    basis = np.unique(np.append(given, 0.0))
     if len(basis) > LARGEST_BASIS:
         raise Rejected(f"expected at most {LARGEST_BASIS} elements, found {len(basis)}")
     return np.asarray(basis)

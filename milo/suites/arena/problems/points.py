@@ -101,7 +101,7 @@ def read_plane(value: object, count: int) -> Array:
     with np.errstate(all="ignore"):
         nearest = _distances_squared(points).min()
     if not nearest >= SAME_POINT**2:
-        raise Rejected("two points coincide")
+        raise Rejected(f"two points coincide (they are nearer than {SAME_POINT:g})")
     return points
 
 
@@ -132,7 +132,7 @@ def read_sphere(value: object, count: int) -> Array:
     if not (np.isfinite(unit).all() and lengths.min() >= SAME_POINT):
         raise Rejected("a vector can't be brought to length 1")
     if not _distances_squared(unit).min() >= SAME_POINT**2:
-        raise Rejected("two points coincide")
+        raise Rejected(f"two points coincide (they are nearer than {SAME_POINT:g})")
     return np.asarray(unit)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 
 import numpy as np
@@ -36,10 +37,20 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Published:
-    """A value that somebody published."""
+    """A value that somebody published, as it was printed: trailing zeros tell its precision."""
 
     who: str
-    value: float
+    printed: str
+
+    @property
+    def value(self) -> float:
+        """The nearest float."""
+        return float(self.printed)
+
+    @property
+    def unit(self) -> Decimal:
+        """One unit in the last printed digit."""
+        return Decimal((0, (1,), int(Decimal(self.printed).as_tuple().exponent)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,10 +91,16 @@ class Problem:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verified:
-    """An accepted candidate: what was read of it, and the value both implementations give."""
+    """An accepted candidate: its numbers as they were given, what was read of them (brought to the
+    right sum, or to length one), and what the two implementations make of that.
 
+    Reading what was read may round once more, and even refuse it: keep what was given.
+    """
+
+    given: Array
     construction: Array
     value: float
+    fast: float
 
 
 def verify(problem: Problem, candidate: object) -> Verified:
@@ -96,12 +113,25 @@ def verify(problem: Problem, candidate: object) -> Verified:
         raise Rejected(f"expected a JSON object with the key {problem.field!r}")
     construction = problem.read(candidate[problem.field])
     with np.errstate(all="ignore"):
-        value, other = problem.direct(construction), problem.fast(construction)
+        value, other = _computed(problem.direct, construction), problem.fast(construction)
     if not (math.isfinite(value) and math.isfinite(other)):
-        raise Rejected(f"the value is not finite ({value!r})")
+        size = float(np.abs(construction).max())
+        raise Rejected(
+            f"the two verifiers give {value!r} and {other!r}: products of numbers of up to "
+            f"{size:.3g} leave the range of floats; bring the largest near 1"
+        )
     if abs(value - other) > AGREEMENT * max(abs(value), problem.floor):
         raise Rejected(f"the two verifiers differ: {value!r} and {other!r}")
-    return Verified(construction=construction, value=value)
+    given = np.array(candidate[problem.field], dtype=np.float64) + 0.0
+    return Verified(given=given, construction=construction, value=value, fast=other)
+
+
+def _computed(objective: Callable[[Array], float], construction: Array) -> float:
+    """The objective; infinite where an exact value is too large for a float."""
+    try:
+        return objective(construction)
+    except OverflowError:
+        return math.inf
 
 
 def numbers(value: object, *, most: int = MAX_VALUES) -> Array:
@@ -110,7 +140,7 @@ def numbers(value: object, *, most: int = MAX_VALUES) -> Array:
         raise Rejected("expected a list of numbers that is not empty")
     if len(value) > most:
         raise Rejected(f"expected at most {most} numbers, found {len(value)}")
-    return np.array([_number(one) for one in value], dtype=np.float64)
+    return np.array([_number(one, at) for at, one in enumerate(value, 1)], dtype=np.float64)
 
 
 def rows(value: object, count: int, width: int) -> Array:
@@ -118,21 +148,23 @@ def rows(value: object, count: int, width: int) -> Array:
     if not isinstance(value, list) or len(value) != count:
         found = len(value) if isinstance(value, list) else type(value).__name__
         raise Rejected(f"expected a list of {count} points, found {found}")
-    for row in value:
+    for at, row in enumerate(value, 1):
         if not isinstance(row, list) or len(row) != width:
-            raise Rejected(f"expected points of {width} numbers")
-    return np.array([[_number(one) for one in row] for row in value], dtype=np.float64)
+            raise Rejected(f"expected points of {width} numbers, point {at} is none")
+    flat = [[_number(one, at) for one in row] for at, row in enumerate(value, 1)]
+    return np.array(flat, dtype=np.float64)
 
 
-def _number(one: object) -> float:
+def _number(one: object, at: int) -> float:
+    """One number of the list; `at` is its place, counted from 1."""
     if isinstance(one, bool) or not isinstance(one, int | float):
-        raise Rejected(f"expected a number, found {type(one).__name__}")
+        raise Rejected(f"expected a number at place {at}, found {type(one).__name__}")
     try:
         number = float(one)
     except OverflowError:
-        raise Rejected("a number is too large") from None
+        raise Rejected(f"the number at place {at} is too large for a float") from None
     if not math.isfinite(number):
-        raise Rejected(f"expected finite numbers, found {number!r}")
+        raise Rejected(f"the number at place {at} is {number!r}; only finite numbers are allowed")
     return number + 0.0
 
 

@@ -37,7 +37,7 @@ def judge(expected: dict[str, object], text: str) -> tuple[float, str, str]:
         f"objective {problem.name} {found.value!r} {start!r} {target!r}\n"
         f"value {found.value!r}, from {start!r}: a gain of {gain:.3e} of {wanted:.3e}"
     )
-    return reward, words, packed(problem.name, found.value, found.construction)
+    return reward, words, packed(problem.name, found.value, found.given)
 
 
 def text_in(workspace: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -101,17 +102,29 @@ def test_points_outside_the_triangle_by_less_than_the_arena_minds_prove_nothing(
 
 
 def test_only_a_whole_enclosure_beyond_the_printed_digits_beats_a_published_value() -> None:
+    """Whether an author rounded or cut the last digit off isn't known."""
     least, most = PROBLEMS["erdos-min-overlap"], PROBLEMS["circle-packing"]
-    printed = Published(who="somebody", value=0.38)
 
     def around(low: str, high: str) -> Enclosure:
         return Enclosure(Fraction(low), Fraction(high))
 
-    assert around("0.3", "0.3749").beats(least, printed)
-    assert not around("0.3", "0.3751").beats(least, printed)
+    printed = Published(who="somebody", printed="0.38")
+    assert around("0.3", "0.3699").beats(least, printed)
+    assert not around("0.3", "0.3701").beats(least, printed)
     assert not around("0.3", "0.39").beats(least, printed)
-    assert around("0.3851", "0.9").beats(most, printed)
-    assert not around("0.3849", "0.9").beats(most, printed)
+    assert around("0.3901", "0.9").beats(most, printed)
+    assert not around("0.3899", "0.9").beats(most, printed)
+
+
+def test_printed_zeros_at_the_end_tell_the_precision() -> None:
+    longer = Published(who="somebody", printed="0.3800")
+    assert longer.value == 0.38
+    near = Enclosure(Fraction("0.3798"), Fraction("0.3798"))
+    assert near.beats(PROBLEMS["erdos-min-overlap"], longer)
+    shorter = Published(who="somebody", printed="0.38")
+    assert not near.beats(PROBLEMS["erdos-min-overlap"], shorter)
+    table = PROBLEMS["min-distance-ratio-2d"].published
+    assert ("12.8892661120", Decimal("1e-10")) in [(one.printed, one.unit) for one in table]
 
 
 def test_what_the_verifiers_refuse_has_no_proof() -> None:

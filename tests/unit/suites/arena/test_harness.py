@@ -15,6 +15,7 @@ from milo.suites.arena.harness.reviser import main as reviser
 from milo.suites.arena.harness.seeds import SCHEDULES, optimizer, seed_trees, text_of
 from milo.suites.arena.optimizer.moves import MOVES
 from milo.suites.arena.problems.catalogue import problems
+from milo.suites.arena.problems.problem import verify
 
 LIST = '[{"move": "hop", "size": 0.2}]'
 
@@ -77,6 +78,21 @@ def test_a_construction_is_written_always_and_told_of_only_where_it_is_news(
     keeper.keep(0.6, 1.75 - 1e-15, np.array([1.0, 3.0]))
     assert capsys.readouterr().out == "0.50 1.75\n"
     assert json.loads(Path("construction.json").read_text()) == {"values": [1.0, 3.0]}
+
+
+def test_a_search_says_what_it_keeps_for_ending_and_begins_at_what_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Brought to half its sum twice, this construction would leave the range."""
+    monkeypatch.chdir(tmp_path)
+    given = {"values": [0.616, 0.041, 0.422, 0.191, 0.27]}
+    Path("construction.json").write_text(json.dumps(given))
+    what = {"problem": "erdos-min-overlap", "seed": 0, "most": 10}
+    Path("problem.json").write_text(json.dumps(what))
+    left = program.seconds_left({"MILO_DEADLINE": "1010.0"}, now=1000.0)
+    best = program.improve(program.Program([{"move": "home"}], MOVES), left)
+    assert best == verify(problems()["erdos-min-overlap"], given).value
+    assert "searching for 8.0 s; 2 s of the attempt are kept for ending" in capsys.readouterr().out
 
 
 # --- the reviser -------------------------------------------------------------------------------

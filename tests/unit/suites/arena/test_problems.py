@@ -144,6 +144,12 @@ def test_duplicates_and_zero_are_read_into_a_difference_basis_once() -> None:
         value("difference-bases", [0, 2, 4])
 
 
+@pytest.mark.parametrize("one", [-1, 1.5])
+def test_a_difference_basis_holds_integers_from_zero_on(one: float) -> None:
+    with pytest.raises(Rejected, match="integers of at least 0"):
+        value("difference-bases", [0, 1, 4, 6, one])
+
+
 def test_the_hull_of_a_square_with_points_inside_is_its_corners() -> None:
     corners = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
     points = np.array([[0.5, 0.5], [0.5, 0.0], *corners, [0.2, 0.9]])
@@ -161,6 +167,45 @@ def test_better_means_smaller_or_larger_by_the_problem() -> None:
     assert PROBLEMS[SECOND].gain(0.3, over=0.4) == pytest.approx(-0.1)
     best = PROBLEMS[OVERLAP].best_published
     assert best is not None and best.who == "MILO paper"
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_every_problem_has_a_best_known_value(name: str) -> None:
+    best = PROBLEMS[name].best_published
+    assert best is not None
+    assert all(PROBLEMS[name].gain(best.value, one.value) >= 0 for one in PROBLEMS[name].published)
+
+
+def test_a_number_that_counts_for_none_is_named_by_its_place() -> None:
+    def said(name: str, construction: object) -> str:
+        with pytest.raises(Rejected) as caught:
+            value(name, construction)
+        return str(caught.value)
+
+    nan, inf = float("nan"), float("inf")
+    assert (
+        said(FIRST, [1.0, nan]) == "the number at place 2 is nan; only finite numbers are allowed"
+    )
+    assert "place 3 is -inf" in said(
+        "min-distance-ratio-2d", [[0, 0], [1, 0], [0, -inf]] + [[2, 2]] * 13
+    )
+    assert "place 1 is too large" in said(FIRST, [10**400])
+    with pytest.raises(Rejected, match="it holds NaN; only finite numbers"):
+        parse('{"values": [NaN]}')
+
+
+@pytest.mark.parametrize("size", [1e300, 1e-300])
+def test_numbers_beyond_the_range_of_products_are_told_what_to_do(size: float) -> None:
+    with pytest.raises(Rejected) as caught:
+        value(FIRST, [size, size / 2])
+    assert f"numbers of up to {size:g} leave the range" in str(caught.value)
+    assert "bring the largest near 1" in str(caught.value)
+
+
+def test_an_exact_value_too_large_for_a_float_is_refused() -> None:
+    points = [[float(i), float(i * i)] for i in range(14)]
+    with pytest.raises(Rejected, match="leave the range"):
+        value("min-distance-ratio-2d", [*points, [0.0, 1e-11], [1e300, 0.0]])
 
 
 def test_a_problem_refuses_the_wrong_shape() -> None:
