@@ -21,8 +21,13 @@ NEAR = 0.1
 """Accuracies this close are one ceiling."""
 SURE = 0.75
 """From this pass rate on a task is surely solved; from 1 - SURE down it is surely failed."""
+GAP_SHARE = 1 / 10
+"""A donor must solve more of the tasks that an island fails than this, to be sure of it."""
 CHANCE_SHARE = 1 / 15
 """What differs between two harnesses on no more of the tasks than this may be chance."""
+
+CHEAPER = 0.9
+"""A child that costs no less than this share of its parent's cost is no cheaper, but for chance."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,7 +68,7 @@ def exhausted_lineage(view: PopulationView, state: IslandState) -> Finding | Non
         if other.island != state.island and other.members
     }
     donor = max(gaps, key=lambda name: len(gaps[name]), default="")
-    if not donor or len(gaps[donor]) <= CHANCE_SHARE * len(state.search):
+    if not donor or len(gaps[donor]) <= GAP_SHARE * len(state.search):
         return None
     words = (
         f"none of the last {len(recent)} children of {state.island} was admitted, while {donor} "
@@ -77,15 +82,18 @@ def exhausted_lineage(view: PopulationView, state: IslandState) -> Finding | Non
 def dry_mutator(view: PopulationView, state: IslandState) -> Finding | None:
     """Children of the current mutator repeatedly rejected, inert, or variations of failures."""
     recent = recent_children(view, state, since_reassign=True)
-    if len(recent) < view.patience or any(n.verdict is Verdict.ADMITTED for n in recent):
+    if len(recent) < view.patience or any(_is_gain(view, node) for node in recent):
         return None
     inert = sum(_is_inert(view, node) for node in recent)
     repeated = len(recent) - len({node.change.title for node in recent})
     invalid = sum(node.verdict is Verdict.INVALID for node in recent)
+    lucky = sum(node.verdict is Verdict.ADMITTED for node in recent)
+    admitted = f"{lucky} admitted by chance, " if lucky else ""
     words = (
         f"the last {len(recent)} children of {state.mutator or 'the mutator'} on {state.island} "
-        f"brought nothing: {invalid} invalid, {len(recent) - invalid} not admitted, {inert} of "
-        f"these inert or of at most {SMALL_PATCH} changed lines, {repeated} repeating an edit"
+        f"brought nothing: {invalid} invalid, {admitted}{len(recent) - invalid - lucky} not "
+        f"admitted, {inert} of these inert or of at most {SMALL_PATCH} changed lines, {repeated} "
+        "repeating an edit"
     )
     telling = max(inert + invalid, repeated)
     return Finding(diagnosis=Diagnosis.DRY_MUTATOR, words=words, clear=2 * telling > len(recent))
@@ -189,16 +197,31 @@ def _solved(node: Node, tasks: Sequence[str]) -> frozenset[str]:
     return frozenset(t for t in tasks if t in scores and scores[t].reward >= SOLVED)
 
 
+def _is_gain(view: PopulationView, node: Node) -> bool:
+    """Whether an admitted child is more than its parent scored again: it solves other tasks, but
+    for chance, or costs less."""
+    if node.verdict is not Verdict.ADMITTED:
+        return False
+    parent = view.lineage[node.parents[0]]
+    shared = [task for task in node.evaluation("search") if task in parent.evaluation("search")]
+    mine, before = node.fitness("search", shared), parent.fitness("search", shared)
+    if mine is None or before is None or not _behaves_as(node, parent):
+        return True
+    return mine.tokens < CHEAPER * before.tokens or mine.latency_s < CHEAPER * before.latency_s
+
+
 def _is_inert(view: PopulationView, node: Node) -> bool:
     """Whether the child behaves as its parent, but for chance, or hardly differs in source."""
     if node.verdict is Verdict.INVALID:
         return False
-    if node.patch_lines <= SMALL_PATCH:
-        return True
-    parent = view.lineage[node.parents[0]].evaluation("search")
-    mine = node.evaluation("search")
-    shared = [task for task in mine if task in parent]
-    changed = sum(mine[t].reward != parent[t].reward for t in shared)
+    return node.patch_lines <= SMALL_PATCH or _behaves_as(node, view.lineage[node.parents[0]])
+
+
+def _behaves_as(node: Node, parent: Node) -> bool:
+    """Whether the two were measured on the same tasks and score alike, but for chance."""
+    mine, other = node.evaluation("search"), parent.evaluation("search")
+    shared = [task for task in mine if task in other]
+    changed = sum(mine[t].reward != other[t].reward for t in shared)
     return bool(shared) and changed <= CHANCE_SHARE * len(shared)
 
 

@@ -13,7 +13,6 @@ from milo.testing.landscape import genes_of, landscape_harness
 from milo.testing.stalls import STYLE, Technique, World
 
 ANEW = "write it anew in the other style"
-CLIMBED = 3
 REWORDINGS = ("reword the prompt", "reword the greeting")
 
 
@@ -23,7 +22,8 @@ class Craftsman:
 
     It adds one technique that it knows and that the parent's lineage can build on, right with the
     world's chance; otherwise it reworks something to the worse. With nothing that it knows left to
-    add it rewords (no behaviour changes), unless it knows everything: then it goes on reworking.
+    add it rewords (no behaviour changes), unless it knows everything or nobody rewords in this
+    world: then it goes on reworking.
     A graft joins both parents. With `evidence` it sees what is solved already and adds no more to
     it. An edit that the snapshot shows rejected on the same parent is not repeated, so the memory
     that a strategy gives its mutators is worth what it shows.
@@ -46,7 +46,8 @@ class Craftsman:
         if self._may_switch(genes, brief):
             return _proposal(self._switched(genes), ANEW)
         options = self._options(genes, brief)
-        if not options and len(self.world.reach[self.name]) < len(self.world.techniques):
+        knows_all = len(self.world.reach[self.name]) == len(self.world.techniques)
+        if self.world.rewords and not options and not knows_all:
             title = REWORDINGS[int(rng.integers(len(REWORDINGS)))]
             return _proposal({**genes, title: genes.get(title, 0) + 1}, title)
         if options and rng.random() < self.world.hit:
@@ -90,7 +91,7 @@ class Craftsman:
         styled = any(1 in technique.styles for technique in self.world.techniques.values())
         climbed = sum(genes.get(name, 0) for name in self.world.techniques)
         tried = any(edge.change.title == ANEW for edge in brief.snapshot)
-        return styled and not tried and not genes.get(STYLE, 0) and climbed >= CLIMBED
+        return styled and not tried and not genes.get(STYLE, 0) and climbed >= self.world.climbed
 
     def _switched(self, genes: dict[str, int]) -> dict[str, int]:
         """What only the other style can use, as far as two techniques go; all else is lost."""

@@ -7,8 +7,9 @@ level of the technique it wants. What keeps an island from its optimum is plante
   edit that changes no behaviour. One of the pool knows nothing from the start.
 * **exhausted lineage**: techniques come in groups and can be built on only where the seed holds
   their group; the mutators go on with real edits, none of which helps.
-* **crowded-out niche**: a style that starts low and cheap and has the higher ceiling, beside one
-  that climbs at once and takes the parents' draw.
+* **crowded-out niche**: a style that starts low and cheap and has the higher ceiling, which the
+  island's own mutator can found and not build on, beside one that has climbed as high as it goes
+  and whose best dominates its kin, while parents are drawn greedily.
 * **plateau**: every island has what is easy; what is left are a few tasks that each harness
   solves now and then, and nobody finds how to do better.
 * **healthy**: mutators that know everything, one thing after the other, and more to find than the
@@ -22,7 +23,7 @@ a second, and the expected accuracy of a harness is known exactly.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 from math import fsum
@@ -50,12 +51,18 @@ PLATEAU_BASE = (0.2, 0.3)
 PLATEAU_LEVELS = 3
 PLATEAU_HARD = (2, 3)
 CHEAP = 0.5
+GENE_TOKENS = 10
+"""Output tokens that a gene costs."""
+CLIMBED = 3
+TAU = 0.25
+NICHE_TAU = (0.03, 0.06)
+NICHE_OWN = (5, 7)
+NICHE_CLIMB = (4, 5)
 ISLANDS = 3
 STYLE = "style"
 GROUP = "group "
 FIRST = "the first thing"
 SMALLEST = 2
-SHARED = 0.6
 LADDER = 14
 
 
@@ -98,7 +105,9 @@ class World:
     """One landscape: what can be known, who knows it, and where each island starts.
 
     `reach` gives the techniques that each mutator knows, in pool order; `planted` is the island
-    whose stall is the planted one ("" where any will do).
+    whose stall is the planted one ("" where any will do). A lineage that can do `climbed` things
+    is once written anew in the other style. Where nobody `rewords`, mutators that have nothing
+    left to add go on with real edits. `tau` is the temperature of parent selection.
     """
 
     kind: Kind
@@ -110,6 +119,10 @@ class World:
     hit: float
     k: int = 1
     planted: str = ""
+    climbed: int = CLIMBED
+    gene_tokens: int = GENE_TOKENS
+    rewords: bool = True
+    tau: float = TAU
 
     def chance(self, genes: Mapping[str, int], technique: str) -> float:
         """The chance that a harness with these genes solves a task that wants `technique`."""
@@ -171,7 +184,11 @@ class WorldRunner:
             status=Status.COMPLETED,
             reward=float(solved),
             resolved=bool(solved),
-            usage=Usage(uncached_input=int(1000 * price), output=10 * len(genes), calls=1),
+            usage=Usage(
+                uncached_input=int(1000 * price),
+                output=self.world.gene_tokens * len(genes),
+                calls=1,
+            ),
             timings=Timings(agent_s=10.0 * price),
         )
         return AttemptResult(outcome=outcome, trace=Trace(report="" if solved else "not solved"))
@@ -221,7 +238,7 @@ def _world(
 def _hit(kind: Kind, rng: np.random.Generator) -> float:
     if kind is Kind.PLATEAU:
         return 0.0  # what is hard is out of everybody's reach
-    return _between(rng, SURE_HIT if kind is Kind.HEALTHY else HIT)
+    return _between(rng, SURE_HIT if kind in (Kind.HEALTHY, Kind.NICHE) else HIT)
 
 
 def _seed(number: int, genes: Mapping[str, int]) -> Harness:
@@ -271,16 +288,15 @@ def _exhausted(rng: np.random.Generator) -> World:
 
 
 def _niche(rng: np.random.Generator) -> World:
-    """Style 1 can use everything, style 0 only the shared techniques; one island."""
-    names = _shuffled(rng, _named(_count(rng, TECHNIQUES)))
-    shared = round(SHARED * len(names))
-    techniques = [
-        Technique(name=name, styles=(0, 1) if number < shared else (1,))
-        for number, name in enumerate(names)
-    ]
-    first = Technique(name=FIRST, styles=(0, 1))
-    reach = _pool(*[[FIRST, *names]] * 2)
-    return _world(Kind.NICHE, rng, [first, *techniques], reach, (_seed(0, {}),), "i1")
+    """One island. Its mutator and the next know the climbing style, the pool's last the niche's."""
+    climb = [f"step {number}" for number in range(_count(rng, NICHE_CLIMB))]
+    own = _named(_count(rng, NICHE_OWN))
+    techniques = [Technique(name=FIRST, styles=(0, 1))]
+    techniques += [Technique(name=name) for name in climb]
+    techniques += [Technique(name=name, styles=(1,)) for name in own]
+    world = _world(Kind.NICHE, rng, techniques, _pool(climb, climb, own), (_seed(0, {}),), "i1")
+    tau = _between(rng, NICHE_TAU)
+    return replace(world, climbed=len(climb), gene_tokens=0, rewords=False, tau=tau)
 
 
 def _plateau(rng: np.random.Generator) -> World:

@@ -72,11 +72,24 @@ class Witness(RulesOrchestrator):
         return answer
 
     def _is_there(self, view: PopulationView, island: str) -> bool:
-        """A dry mutator and an exhausted lineage are there from the start."""
-        if self._world.kind is Kind.PLATEAU:  # every island has tried in vain
-            return all(len(_last(view, name)) == view.patience for name in view.topology.islands)
-        if self._world.kind is not Kind.NICHE:
-            return True
+        """By what the harnesses are, not by what was measured; a dry mutator is from the start."""
+        match self._world.kind:
+            case Kind.PLATEAU:  # every island has tried in vain
+                return all(len(_last(view, i)) == view.patience for i in view.topology.islands)
+            case Kind.EXHAUSTED:  # another island can do what this one can't
+                able = {name: self._able(view, name) for name in view.topology.islands}
+                return any(can - able[island] for can in able.values())
+            case Kind.NICHE:
+                return self._is_crowded_out(view, island)
+        return True
+
+    def _able(self, view: PopulationView, island: str) -> frozenset[str]:
+        """The techniques of the island's best harness."""
+        members = [self._harnesses[member] for member in view.topology[island].members]
+        genes = genes_of(max(members, key=self._world.accuracy))
+        return frozenset(name for name in self._world.techniques if genes.get(name, 0))
+
+    def _is_crowded_out(self, view: PopulationView, island: str) -> bool:
         style = {name: genes_of(h).get(STYLE, 0) for name, h in self._harnesses.items()}
         of_it = sum(style[node.parents[0]] for node in _last(view, island))
         return any(style[m] for m in view.topology[island].members) and 3 * of_it <= view.patience
@@ -92,7 +105,8 @@ def plan_of(world: World, strategy: str, seed: int, children: int = CHILDREN) ->
     """A run of one strategy on a world; every strategy gets the same attempts."""
     suite = world.suite()
     attempts = 2 * (len(world.seeds) + children) * len(suite.splits.search) * world.k
-    settings = {"islands": len(world.seeds), **STRATEGIES[strategy]}
+    softmax = {"selection": SelectionPlan(tau=world.tau)}
+    settings = {"islands": len(world.seeds), **softmax, **STRATEGIES[strategy]}
     return RunPlan(
         run=f"{strategy}-{seed}",
         seed=seed,

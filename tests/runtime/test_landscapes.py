@@ -12,7 +12,7 @@ from milo.testing.stalls import DIAGNOSES, Kind, draw_world
 SEEDS = range(3)
 
 
-@pytest.mark.parametrize("kind", [Kind.DRY, Kind.EXHAUSTED, Kind.PLATEAU])
+@pytest.mark.parametrize("kind", list(DIAGNOSES))
 def test_the_rules_find_the_planted_stall_out(kind: Kind) -> None:
     answers = [first_answer(draw_world(kind, seed), seed) for seed in SEEDS]
     said = [answer.diagnosis for answer in answers if answer is not None]

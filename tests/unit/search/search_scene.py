@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from island_driver import evaluation_of
 
@@ -64,6 +65,7 @@ class Scene:
         parents: tuple[str, ...],
         rewards: Sequence[float],
         verdict: Verdict | None,
+        costs: Mapping[str, float] = MappingProxyType({}),
         **changes: object,
     ) -> Scene:
         name, number = candidate.split(".")
@@ -79,7 +81,7 @@ class Scene:
         )
         self.apply(replace(proposed, **changes))  # type: ignore[arg-type]
         if rewards:
-            scores = evaluation_of(rewards)
+            scores = evaluation_of(rewards, **costs)
             self.apply(
                 CandidateScored(island=name, candidate=candidate, split="search", scores=scores)
             )
