@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from milo.testing.scripted_model import Answer, ScriptedUpstream
 
 EXPECTED_WORDS = "the-expected-sum-is-6"
 CONTEXT_CHARS = 9000
+INSTRUCTION = "Add the numbers of data/in.txt and write the sum to out.txt."
 SOUND = r"""
 import json, os, re, subprocess, sys, time, urllib.error, urllib.request
 from pathlib import Path
@@ -182,15 +184,18 @@ fi
 
 
 def answer(request: Mapping[str, object], nth: int) -> Answer:
-    """The model's next words: by how often it has spoken, and what it was told."""
+    """The model's next words: by what it said last since it was given the task, and what it was
+    told before. So examples before the task, or turns that were left out, don't confuse it."""
     messages: list[Mapping[str, str]] = request["messages"]  # type: ignore[assignment]
     if sum(len(message["content"]) for message in messages) > CONTEXT_CHARS:
         words = "this model's maximum context length is 2048 tokens"
         return Answer(status=400, error=words, code="context_length_exceeded")
-    if "fenced block" not in messages[0]["content"]:
+    begun = max(i for i, message in enumerate(messages) if INSTRUCTION in message["content"])
+    if not any("fenced" in m["content"] or "```" in m["content"] for m in messages[: begun + 1]):
         return Answer(text="Gladly! First I would look at the numbers, then add them up.")
-    spoken = sum(message["role"] == "assistant" for message in messages)
-    return Answer(text=STEPS[min(spoken, len(STEPS) - 1)])
+    spoken = [m["content"] for m in messages[begun:] if m["role"] == "assistant"]
+    place = STEPS.index(spoken[-1]) + 1 if spoken and spoken[-1] in STEPS else 0
+    return Answer(text=STEPS[min(place, len(STEPS) - 1)])
 
 
 def harness_of(patient: Patient) -> Harness:
@@ -202,10 +207,10 @@ def harness_of(patient: Patient) -> Harness:
     return Harness.from_tree(FileTree.of_texts({"harness.toml": manifest, "main.py": main}))
 
 
-def task() -> Task:
+def task(name: str = "sum") -> Task:
     return Task(
-        id="sum",
-        instruction="Add the numbers of data/in.txt and write the sum to out.txt.",
+        id=name,
+        instruction=INSTRUCTION,
         family="sums",
         workspace=FileTree.of_texts({"data/in.txt": "1\n2\n3\n"}),
         tests=FileTree({"test.sh": File(TEST.encode(), True)}),
@@ -213,11 +218,11 @@ def task() -> Task:
     )
 
 
-async def attempt(patient: Patient, folder: Path) -> AttemptResult:
-    """One real attempt of a patient on the task, in a real sandbox."""
-    upstream = ScriptedUpstream(answer)
+@asynccontextmanager
+async def hospital(folder: Path) -> AsyncIterator[LocalAttemptRunner]:
+    """What runs real attempts over the scripted model, in a real sandbox."""
     line = Line(
-        upstream=upstream,
+        upstream=ScriptedUpstream(answer),
         pins=Pins(model="scripted"),
         rng=np.random.default_rng(0),
         policy=Policy(tries=1),
@@ -225,16 +230,21 @@ async def attempt(patient: Patient, folder: Path) -> AttemptResult:
     gateway = Gateway(line, folder / "g.sock")
     await gateway.start()
     try:
-        runner = LocalAttemptRunner(
+        yield LocalAttemptRunner(
             choose("auto"), gateway, Caps(calls=20), f"patients-{os.getpid()}", SystemClock()
         )
+    finally:
+        await gateway.stop()
+
+
+async def attempt(patient: Patient, folder: Path) -> AttemptResult:
+    """One real attempt of a patient on the task."""
+    async with hospital(folder) as runner:
         harness = harness_of(patient)
         key = AttemptKey(
             harness=harness.digest, task="sum", task_digest=task().digest, model="m", index=0
         )
         return await runner.run(AttemptJob(key=key, harness=harness, task=task()))
-    finally:
-        await gateway.stop()
 
 
 def brief_of(patient: Patient, folder: Path) -> Brief:

@@ -51,11 +51,15 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Constant:
-    """A value that a module gives a name: a prompt, or a number."""
+    """A value that a module gives a name: a prompt, or a number.
+
+    `opens` says of a prompt that it is the system's words at the start of a conversation.
+    """
 
     module: Module
     name: str
     node: ast.Constant
+    opens: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -256,10 +260,25 @@ def _prompts(
 ) -> Iterator[Constant]:
     aside = set().union(*(names_in(call.node) for call in sides))
     used = set().union(*(names_in(call.within) for call in acts)) - aside
+    opening = {name for module in modules for name in _system_words(module)}
     for module in modules:
         for name, node in _named_constants(module):
             if name in used and isinstance(node.value, str) and " " in node.value:
-                yield Constant(module=module, name=name, node=node)
+                yield Constant(module=module, name=name, node=node, opens=name in opening)
+
+
+def _system_words(module: Module) -> Iterator[str]:
+    """Names that stand as the content of a system message."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Dict):
+            entries = {
+                key.value: value
+                for key, value in zip(node.keys, node.values, strict=True)
+                if isinstance(key, ast.Constant)
+            }
+            role, content = entries.get("role"), entries.get("content")
+            if isinstance(role, ast.Constant) and role.value == "system" and content is not None:
+                yield from names_in(content)
 
 
 def _in_loop(call: Place) -> bool:

@@ -31,7 +31,7 @@ from milo.agents.operators.edits import (
 )
 from milo.agents.operators.operator import Emphasis, Operator, chained, lenient
 from milo.agents.operators.signs import Signs, Symptom
-from milo.agents.operators.surgery import drop_side_calls
+from milo.agents.operators.surgery import drop_side_calls, run_here
 from milo.agents.operators.surgery import record_runs as record
 
 CONTROL, PROMPT, FRUGAL = Emphasis.CONTROL, Emphasis.PROMPT, Emphasis.FRUGAL
@@ -81,6 +81,15 @@ CONTEXT = (
         edit=only_loops(sending("with_recent", ", turns=2")),
     ),
     Operator(
+        name="clip-long",
+        title="Show the start and the end of long messages only",
+        emphasis=CONTROL,
+        weight=1.5,
+        symptoms=(Symptom.OVERFLOW,),
+        hypothesis="Requests stay within the model's length, whatever a command prints.",
+        edit=only_loops(sending("with_clipped", ", chars=1500")),
+    ),
+    Operator(
         name="plan-first",
         title="Ask for a three-line plan first",
         emphasis=CONTROL,
@@ -118,6 +127,15 @@ ACTION = (
         symptoms=(Symptom.PLAIN_ANSWER, Symptom.NO_BLOCK),
         hypothesis="Right answers that were given as text, not as a program, are no longer lost.",
         edit=reading("plain_answers"),
+    ),
+    Operator(
+        name="more-steps",
+        title="Allow four times as many steps",
+        emphasis=CONTROL,
+        weight=1.2,
+        symptoms=(Symptom.STOPPED,),
+        hypothesis="Work that was cut off between two steps is finished.",
+        edit=only_loops(steps(4.0)),
     ),
     Operator(
         name="save-printed",
@@ -169,10 +187,28 @@ CHECKING = (
         condition=_worth_voting,
     ),
     Operator(
+        name="survive-failures",
+        title="Go on after a run that fails, with what it printed",
+        emphasis=CONTROL,
+        weight=1.5,
+        symptoms=(Symptom.FATAL,),
+        hypothesis="A command that fails no longer ends the attempt: the model sees why.",
+        edit=record,
+    ),
+    Operator(
+        name="run-here",
+        title="Run the model's commands in the folder of the task",
+        emphasis=CONTROL,
+        weight=2.0,
+        symptoms=(Symptom.ASTRAY,),
+        hypothesis="Commands find the files of the task, and leave theirs beside them.",
+        edit=run_here,
+    ),
+    Operator(
         name="bound-runs",
         title="End runs that hang after twenty seconds",
         emphasis=CONTROL,
-        weight=1.0,
+        weight=1.5,
         symptoms=(Symptom.TIMED_OUT,),
         hypothesis="A program that waits for input no longer uses up the attempt's time.",
         edit=record,
@@ -204,7 +240,7 @@ PROMPTS = (
         title="Ask for one code block and nothing else",
         emphasis=PROMPT,
         weight=0.8,
-        symptoms=(Symptom.PROSE, Symptom.NO_BLOCK, Symptom.MANY_BLOCKS),
+        symptoms=(Symptom.PROSE, Symptom.NO_BLOCK, Symptom.MANY_BLOCKS, Symptom.NO_CODE),
         hypothesis="Replies without prose are read right more often, and cost fewer tokens.",
         edit=add_rule(BLOCK_RULE),
     ),
@@ -222,7 +258,13 @@ PROMPTS = (
         title="Read unclosed fences, several blocks and shell prompts",
         emphasis=PROMPT,
         weight=1.0,
-        symptoms=(Symptom.MANY_BLOCKS, Symptom.NO_BLOCK, Symptom.PROMPT_SIGNS, Symptom.CUT_OFF),
+        symptoms=(
+            Symptom.MANY_BLOCKS,
+            Symptom.NO_BLOCK,
+            Symptom.PROMPT_SIGNS,
+            Symptom.CUT_OFF,
+            Symptom.UNREAD,
+        ),
         hypothesis="Replies that held the right commands in another form are no longer lost.",
         edit=reading("best_block"),
     ),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from milo.agents.operators.operator import Emphasis, Operator
-from milo.agents.operators.signs import Signs
+from milo.agents.operators.signs import OF_THE_HARNESS, Signs
 from milo.core.events import Verdict
 from milo.core.evidence import Brief, Edge
 from milo.core.tree import FileTree
@@ -17,6 +17,9 @@ REJECTED_HERE = 0.1
 REJECTED_ELSEWHERE = 0.6
 ADMITTED_ELSEWHERE = 1.5
 PREFERRED = 3.0
+FAULT_FIRST = 6.0
+"""How much more an operator weighs that mends a fault of the harness's own: whatever else is tried
+runs into that fault again."""
 BOLD_BELOW = 0.8
 BOLDNESS = 0.9
 SHARPNESS = 1.5
@@ -47,6 +50,8 @@ def candidates(
         if child is None or child.digest in brief.forbidden_digests:
             continue
         weight = (operator.weight * relevance) ** SHARPNESS * history_factor(operator, brief)
+        faults = [symptom for symptom in operator.symptoms if symptom in OF_THE_HARNESS]
+        weight *= 1.0 + (FAULT_FIRST - 1.0) * signs.share(*faults)
         if emphasis is not None and operator.emphasis is emphasis:
             weight *= PREFERRED
         found.append(Candidate(operator=operator, child=child, weight=weight))

@@ -20,7 +20,7 @@ from milo.agents.operators.surgery import (
 from milo.core.tree import FileTree
 
 READING = frozenset({"best_block", "python_programs", "redefined_code", "plain_answers"})
-SENDING = frozenset({"with_recent", "with_files", "with_examples"})
+SENDING = frozenset({"with_clipped", "with_recent", "with_files", "with_examples"})
 OPTIONS = ("temperature", "max_tokens")
 
 

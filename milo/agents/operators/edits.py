@@ -91,8 +91,10 @@ def add_rule(rule: str) -> Edit:
         prompts = anatomy_of(tree).act_prompts
         if not prompts:
             raise CannotEdit("no prompt constant")
-        text = str(prompts[-1].node.value)
-        return tree if rule in text else set_constant(tree, prompts[-1].name, f"{text} {rule}")
+        first = [prompt for prompt in prompts if prompt.opens]
+        prompt = (first or prompts)[-1]
+        text = str(prompt.node.value)
+        return tree if rule in text else set_constant(tree, prompt.name, f"{text} {rule}")
 
     return edit
 

@@ -17,6 +17,9 @@ from milo.agents.operators.techniques.workspace import named_files
 from milo.core.attempt import Status
 from milo.core.evidence import Evidence, Exchange, ParentView
 
+FAILED_RUN = re.compile(r"\bCalledProcessError\b|\bTimeoutExpired\b")
+MISSED = re.compile(r"([^\s'\":]+)['\"]?: No such file or directory")
+
 
 class Symptom(StrEnum):
     """What an attempt shows, in the words of a report."""
@@ -44,6 +47,25 @@ class Symptom(StrEnum):
     CAPPED = "the cap on tokens or calls was reached"
     OVERFLOW = "a request was refused, as too long for the model"
     MANY_CALLS = "the model was called more than three times"
+    UNREAD = "the only reply held code, and nothing came of it"
+    STOPPED = "the work ended although the last reply held a further step"
+    ASTRAY = "a run did not find a file that is in the folder"
+    FATAL = "a run that failed ended the harness itself"
+    NO_CODE = "no reply held any code"
+
+
+OF_THE_HARNESS = frozenset(
+    {
+        Symptom.TIMED_OUT,
+        Symptom.OVERFLOW,
+        Symptom.UNREAD,
+        Symptom.STOPPED,
+        Symptom.ASTRAY,
+        Symptom.FATAL,
+        Symptom.NO_CODE,
+    }
+)
+"""Symptoms that show a fault of the harness itself, whatever its model did."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -141,6 +163,8 @@ def _outcome_symptoms(item: Evidence, solved: set[str]) -> Iterator[Symptom]:
         yield Symptom.TIMED_OUT
     if item.outcome.status is Status.BUDGET_EXCEEDED:
         yield Symptom.CAPPED
+    if item.outcome.status is Status.AGENT_ERROR and FAILED_RUN.search(item.trace.stderr):
+        yield Symptom.FATAL
 
 
 def _call_symptoms(item: Evidence) -> Iterator[Symptom]:
@@ -151,6 +175,10 @@ def _call_symptoms(item: Evidence) -> Iterator[Symptom]:
         yield Symptom.OVERFLOW
     if len(exchanges) > 3:
         yield Symptom.MANY_CALLS
+    if exchanges and not any(blocks_in(reply_of(exchange)) for exchange in exchanges):
+        yield Symptom.NO_CODE
+    if len(exchanges) > 1 and _ended_well(item) and blocks_in(reply_of(exchanges[-1])):
+        yield Symptom.STOPPED
     if item.workspace_files and exchanges:
         sent = sent_text(exchanges[-1]).replace(item.instruction, "")
         if not any(name.rsplit("/", 1)[-1] in sent for name in item.workspace_files):
@@ -177,6 +205,8 @@ def _folder_symptoms(item: Evidence) -> Iterator[Symptom]:
         yield Symptom.PRINTED
     if re.search(r"Error\b|error:|not found|No such file|unexpected EOF", item.trace.stderr):
         yield Symptom.RUN_ERROR
+    if _misses_a_file_that_is_there(item):
+        yield Symptom.ASTRAY
 
 
 def _reply_symptoms(item: Evidence, reply: str) -> Iterator[Symptom]:
@@ -184,6 +214,8 @@ def _reply_symptoms(item: Evidence, reply: str) -> Iterator[Symptom]:
     code = sum(len(block.text) for block in blocks)
     if not blocks:
         yield Symptom.NO_BLOCK
+    elif len(item.trace.exchanges) == 1 and _ended_well(item) and not item.trace.changed:
+        yield Symptom.UNREAD
     if len(blocks) > 1:
         yield Symptom.MANY_BLOCKS
     if any(re.search(r"^\s*\$ ", block.text, re.M) for block in blocks):
@@ -204,6 +236,18 @@ def _reply_symptoms(item: Evidence, reply: str) -> Iterator[Symptom]:
         b.language in ("json", "text", "csv", "") and not b.text.startswith("#!") for b in blocks
     ):
         yield Symptom.PLAIN_ANSWER
+
+
+def _ended_well(item: Evidence) -> bool:
+    """Whether the harness came to an end of its own, and nothing it ran complained."""
+    return item.outcome.status is Status.COMPLETED and not item.trace.stderr.strip()
+
+
+def _misses_a_file_that_is_there(item: Evidence) -> bool:
+    last = item.trace.exchanges[-1:]
+    said = "\n".join([*map(sent_text, last), item.trace.stdout, item.trace.stderr])
+    missed = set(MISSED.findall(said))
+    return any(name in missed for name in item.workspace_files)
 
 
 def _parses(text: str) -> bool:

@@ -24,6 +24,7 @@ from milo.core.harness import Harness
 from milo.core.tree import FileTree
 
 HOMES = {
+    "with_clipped": "history",
     "with_recent": "history",
     "with_plan": "planning",
     "with_files": "context",
@@ -124,6 +125,21 @@ def record_runs(tree: FileTree) -> FileTree:
             text = _splice(text, start, end, "recorded_run")
         if calls and text != module.text:
             tree = _with_technique(tree, module, text, "recorded_run")
+    return tree
+
+
+def run_here(tree: FileTree) -> FileTree:
+    """Run the model's text in the folder that the harness was started in, wherever it says."""
+    if not anatomy_of(tree).runs:
+        raise CannotEdit("no subprocess.run of the model's text")
+    for index in range(len(anatomy_of(tree).runs)):
+        place = anatomy_of(tree).runs[index]
+        keywords = place.node.keywords if isinstance(place.node, ast.Call) else []
+        for keyword in keywords:
+            if keyword.arg == "cwd":
+                start, end = span(place.module.text, keyword.value)
+                text = _splice(place.module.text, start, end, '"."')
+                tree = _replaced(tree, place.module, text)
     return tree
 
 

@@ -27,7 +27,14 @@ from milo.core.fitness import TaskScore
 from milo.core.harness import Harness
 from milo.core.tree import FileTree
 
-REPEATABLE = {"verify-longer", "fewer-steps", "smaller-context", "more-examples", "shorter-prompt"}
+REPEATABLE = {
+    "verify-longer",
+    "more-steps",
+    "fewer-steps",
+    "smaller-context",
+    "more-examples",
+    "shorter-prompt",
+}
 
 
 def stacked(name: str, number: int, rng: np.random.Generator) -> FileTree:

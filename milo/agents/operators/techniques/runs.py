@@ -36,7 +36,8 @@ def recorded_run(command: Any, **options: Any) -> subprocess.CompletedProcess[An
         "stderr": subprocess.PIPE,
     }
     settings |= {**options, "check": False}
-    settings["timeout"] = max(1.0, min(RUN_SECONDS, seconds_left() - 2))
+    own = settings.get("timeout") or RUN_SECONDS
+    settings["timeout"] = min(own, max(1.0, min(RUN_SECONDS, seconds_left() / 2)))
     try:
         done: subprocess.CompletedProcess[Any] = subprocess.run(command, **settings)  # noqa: PLW1510
     except subprocess.TimeoutExpired as late:
