@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from milo.agents.brief import as_files
 from milo.agents.brief_library import INDEX as LIBRARY_INDEX
 from milo.agents.brief_library import in_library
 from milo.agents.brief_text import cut
+from milo.agents.dialogue import BadCall, Call, Dialogue, Said, Tool
 from milo.agents.patches import EditRefused, check_editable, replace_once
 from milo.core.attempt import Usage
 from milo.core.events import Change
@@ -20,16 +20,47 @@ from milo.core.ports import Workshop
 from milo.core.tree import FileTree
 
 FOLDER = "brief"
-SYSTEM = f"""You improve a harness in small steps. Each of your replies holds one JSON object that
-calls one tool; its result is shown to you. Tools:
-{{"tool": "bash", "command": "..."}}        run in a sandboxed copy; files it changes are kept
-{{"tool": "read", "path": "..."}}           show a file, with optional "start" and "lines"
-{{"tool": "edit", "path": "...", "search": "...", "replace": "..."}}   search must occur once
-{{"tool": "write", "path": "...", "text": "..."}}     write a whole file
-{{"tool": "search", "pattern": "..."}}      lines of any file that match a regular expression
-{{"tool": "smoke"}}                         run the harness's smoke test
-{{"tool": "finish", "title": "...", "diagnosis": "...", "hypothesis": "..."}}
-The brief (task, evidence, lineage) lies in the folder {FOLDER}/, read-only."""
+WORD, NUMBER = {"type": "string"}, {"type": "integer"}
+TOOLS = (
+    Tool(
+        name="bash",
+        about="run a command in a sandboxed copy; files that it changes are kept",
+        parameters={"command": WORD},
+    ),
+    Tool(
+        name="read",
+        about="show a file, or some of its lines",
+        parameters={"path": WORD, "start": NUMBER, "lines": NUMBER},
+        optional=("start", "lines"),
+    ),
+    Tool(
+        name="edit",
+        about="replace a text that stands in the file exactly once",
+        parameters={"path": WORD, "search": WORD, "replace": WORD},
+    ),
+    Tool(name="write", about="write a whole file", parameters={"path": WORD, "text": WORD}),
+    Tool(
+        name="search",
+        about="lines of any file that match a regular expression",
+        parameters={"pattern": WORD},
+    ),
+    Tool(name="smoke", about="run the harness's smoke test"),
+    Tool(
+        name="finish",
+        about="end, with an account of the edit: title, why attempts fail, what is to be expected",
+        parameters={"title": WORD, "diagnosis": WORD, "hypothesis": WORD},
+        optional=("diagnosis", "hypothesis"),
+    ),
+)
+FORMS = "\n".join(tool.line() for tool in TOOLS)
+NO_CALL = "the reply calls no tool"
+SYSTEM = f"""You improve a harness in small steps: look at the evidence, find out why attempts fail,
+form one hypothesis, make the one edit that tests it, run the smoke test, and finish. The brief
+(task, evidence, lineage) lies in the folder {FOLDER}/, read-only.
+
+You work through tools. Call those that you are offered. Only if you are offered none, or can't
+call any, each of your replies is to hold one JSON object that calls one tool, of these forms:
+{FORMS}"""
 
 
 @dataclass(slots=True)
@@ -66,34 +97,42 @@ class AgentLoopMutator:
         """The child that was left, finished or not; raises `EditRefused` where it is none."""
         parent = brief.parents[0].harness
         session = Session(parent=parent, documents=as_files(brief), tree=parent.tree)
-        messages = opening(session)
+        dialogue = Dialogue(workshop.converse, TOOLS, opening(session))
         for left in range(self._steps - 1, -1, -1):
-            answer, usage = await workshop.complete(messages)
-            session.spent += usage
-            result = await self._step(answer, session, workshop)
+            said = await dialogue.ask()
+            session.spent += said.usage
+            await self._turn(said, dialogue, session, workshop, f"{left} steps left")
             if session.change is not None:
                 break
-            messages += [
-                {"role": "assistant", "content": answer},
-                {"role": "user", "content": f"{result}\n({left} steps left)"},
-            ]
         return await _proposal(self.name, session, brief, workshop)
 
-    async def _step(self, answer: str, session: Session, workshop: Workshop) -> str:
-        """Carry out the tool call of an answer; the result, or the reason of a refusal."""
-        try:
-            call = tool_call(answer)
-            result = await self._carry_out(call, session, workshop)
-        except EditRefused as refusal:
-            result = f"Refused: {refusal}"
-        return cut(result, self._result_chars)
+    async def _turn(
+        self, said: Said, dialogue: Dialogue, session: Session, workshop: Workshop, note: str
+    ) -> None:
+        """Carry out a reply's tool calls in order, and tell the model what came of them."""
+        results = [
+            (call, cut(await self._result(call, session, workshop), self._result_chars))
+            for call in said.calls
+        ]
+        dialogue.answer(results, note)
+        if not results:
+            dialogue.tell(f"Refused: {NO_CALL}\n({note})")
 
-    async def _carry_out(
-        self, call: Mapping[str, object], session: Session, workshop: Workshop
-    ) -> str:
-        match call.get("tool"):
+    async def _result(self, call: Call, session: Session, workshop: Workshop) -> str:
+        """What a call gives, or the reason why it is refused."""
+        if session.change is not None:
+            return "Refused: the work is finished"
+        try:
+            return await self._carry_out(call, session, workshop)
+        except (EditRefused, BadCall) as refusal:
+            return f"Refused: {refusal}"
+
+    async def _carry_out(self, call: Call, session: Session, workshop: Workshop) -> str:
+        if call.problem:
+            raise BadCall(call.problem)
+        match call.tool:
             case "bash":
-                return await self._bash(_text(call, "command"), session, workshop)
+                return await self._bash(call.text("command"), session, workshop)
             case "smoke":
                 return await workshop.smoke(session.tree) or "The smoke test passes."
             case "finish":
@@ -103,7 +142,7 @@ class AgentLoopMutator:
                     session, call
                 )
             case other:
-                raise EditRefused(f"there is no tool {other!r}")
+                raise BadCall(f"there is no tool {other!r}")
 
     async def _bash(self, command: str, session: Session, workshop: Workshop) -> str:
         shown = session.tree.with_texts(
@@ -118,7 +157,7 @@ class AgentLoopMutator:
         return f"exit code {done.code}{limit}\n{done.stdout}{done.stderr}"
 
 
-def opening(session: Session) -> list[dict[str, str]]:
+def opening(session: Session) -> list[Mapping[str, object]]:
     """The first messages: the tools, the task of the round and what there is to look at."""
     shown = [name for name in session.documents if not in_library(name) or name == LIBRARY_INDEX]
     names = [*session.tree, *(f"{FOLDER}/{name}" for name in shown)]
@@ -129,47 +168,34 @@ def opening(session: Session) -> list[dict[str, str]]:
     ]
 
 
-def tool_call(answer: str) -> Mapping[str, object]:
-    """The first JSON object with a "tool" in an answer; raises `EditRefused` for none."""
-    decoder = json.JSONDecoder(strict=False)
-    for match in re.finditer(r"\{", answer):
-        try:
-            value, _ = decoder.raw_decode(answer, match.start())
-        except ValueError:
-            continue
-        if isinstance(value, dict) and "tool" in value:
-            return value
-    raise EditRefused('the reply holds no JSON object with a "tool"')
-
-
-def read(session: Session, call: Mapping[str, object]) -> str:
+def read(session: Session, call: Call) -> str:
     """A file of the harness or of the brief, or some of its lines."""
-    path = _text(call, "path")
+    path = call.text("path")
     if path.startswith(f"{FOLDER}/") and path[len(FOLDER) + 1 :] in session.documents:
         text = session.documents[path[len(FOLDER) + 1 :]]
     elif path in session.tree:
         text = session.tree.text(path)
     else:
         raise EditRefused(f"{path}: no such file")
-    start, lines = call.get("start", 1), call.get("lines", 400)
+    start, lines = call.arguments.get("start", 1), call.arguments.get("lines", 400)
     if not isinstance(start, int) or not isinstance(lines, int):
-        raise EditRefused('"start" and "lines" must be whole numbers')
+        raise BadCall('"start" and "lines" must be whole numbers')
     return "\n".join(text.splitlines()[max(0, start - 1) : max(0, start - 1) + lines])
 
 
-def edit(session: Session, call: Mapping[str, object]) -> str:
+def edit(session: Session, call: Call) -> str:
     """Replace a text that stands in a file once."""
-    path = _text(call, "path")
+    path = call.text("path")
     if path not in session.tree:
         raise EditRefused(f"{path}: no such file")
     old = session.tree.text(path)
-    new = replace_once(old, _text(call, "search"), _text(call, "replace"), path)
+    new = replace_once(old, call.text("search"), call.text("replace"), path)
     return put(session, path, new)
 
 
-def write(session: Session, call: Mapping[str, object]) -> str:
+def write(session: Session, call: Call) -> str:
     """Write a whole file."""
-    return put(session, _text(call, "path"), _text(call, "text"))
+    return put(session, call.text("path"), call.text("text"))
 
 
 def put(session: Session, path: str, text: str) -> str:
@@ -179,9 +205,9 @@ def put(session: Session, path: str, text: str) -> str:
     return f"{path} written."
 
 
-def search(session: Session, call: Mapping[str, object]) -> str:
+def search(session: Session, call: Call) -> str:
     """Matching lines with file and number."""
-    pattern = _text(call, "pattern")
+    pattern = call.text("pattern")
     try:
         wanted = re.compile(pattern)
     except re.error as error:
@@ -197,7 +223,7 @@ def search(session: Session, call: Mapping[str, object]) -> str:
     return "\n".join(hits[:60]) or "no match"
 
 
-async def finish(session: Session, call: Mapping[str, object], workshop: Workshop) -> str:
+async def finish(session: Session, call: Call, workshop: Workshop) -> str:
     """Close the session with an account, if there is a child and its smoke test passes."""
     if session.tree == session.parent.tree:
         raise EditRefused("the harness is unchanged")
@@ -205,7 +231,7 @@ async def finish(session: Session, call: Mapping[str, object], workshop: Worksho
     if error:
         raise EditRefused(f"the smoke test fails: {error}")
     title, diagnosis, hypothesis = (
-        str(call.get(key, ""))[:500] for key in ("title", "diagnosis", "hypothesis")
+        str(call.arguments.get(key, ""))[:500] for key in ("title", "diagnosis", "hypothesis")
     )
     session.change = Change(
         title=title or "untitled edit", diagnosis=diagnosis, hypothesis=hypothesis
@@ -223,10 +249,3 @@ async def _proposal(name: str, session: Session, brief: Brief, workshop: Worksho
             raise EditRefused(f"mutator {name}: out of steps, and the smoke test fails: {error}")
         change = Change(title="unfinished edit (out of steps)")
     return Proposal(tree=session.tree, change=change, usage=session.spent)
-
-
-def _text(call: Mapping[str, object], key: str) -> str:
-    value = call.get(key)
-    if not isinstance(value, str):
-        raise EditRefused(f'the tool needs "{key}" as a string')
-    return value

@@ -53,8 +53,8 @@ class CliAgentMutator:
 
     async def propose(self, brief: Brief, workshop: Workshop) -> Proposal:
         """The child that was left, whole or not; raises `AgentFailed` where it is none."""
-        worked = await self.work(brief)
-        workshop.usage = workshop.usage + worked.run.report.usage
+        worked = await self.work(brief, workshop.scope)
+        workshop.add(worked.run.report)
         reason = self._refusal(worked, brief)
         if not reason and not worked.ended.ending.is_whole:
             error = await workshop.smoke(worked.left.tree)
@@ -67,10 +67,10 @@ class CliAgentMutator:
             change = replace(change, title=f"{change.title} (unfinished: {worked.ended.ending})")
         return Proposal(tree=worked.left.tree, change=change, usage=worked.run.report.usage)
 
-    async def work(self, brief: Brief) -> Worked:
-        """Run the agent to its end or its limit."""
+    async def work(self, brief: Brief, scope: str) -> Worked:
+        """Run the agent to its end or its limit; its model calls are made under `scope`."""
         workspace = lay_out(brief)
-        run = await self._station.run(self._job(workspace, brief))
+        run = await self._station.run(self._job(workspace, scope))
         reading = self.description.usage
         return Worked(
             ended=ended(self.description, run),
@@ -95,12 +95,12 @@ class CliAgentMutator:
             return f"the manifest does not allow to edit {', '.join(mine[:SHOWN])}"
         return ""
 
-    def _job(self, workspace: FileTree, brief: Brief) -> AgentJob:
+    def _job(self, workspace: FileTree, scope: str) -> AgentJob:
         bounds = self.description.bounds
         script = Path(__file__).parent / "cli" / START
         packages = self._station.installed(brief.parents[0].harness.manifest.packages)
         return AgentJob(
-            scope=f"mutator/{brief.island}/{brief.round}/{brief.seed}",
+            scope=scope,
             workspace=workspace,
             launch=partial(self._command, packages),
             mounts={START_AT: FileTree.of_texts({START: script.read_text(encoding="utf-8")})},

@@ -50,6 +50,12 @@ def is_described(kind: str) -> bool:
     return kind.endswith(SUFFIX)
 
 
+def is_program(spec: str) -> bool:
+    """Whether a pool entry is a coding agent: a program that asks its model on its own."""
+    kind = spec.partition(":")[0]
+    return kind in AGENTS or is_described(kind)
+
+
 def needs_model(kind: str) -> bool:
     """Whether a pool entry's name stands for a mutator that thinks with a model."""
     return kind in MODEL_DRIVEN or is_described(kind)

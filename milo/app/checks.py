@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from milo.agents.cli.description import load
 from milo.agents.pool import MODEL_DRIVEN, OFFLINE, is_described
 from milo.app.convert import flat, nearest
+from milo.app.registries import reach_of
 from milo.core.errors import ConfigError
 from milo.core.plan import AdmissionKind, RunPlan, StrategyPlan
 from milo.core.redaction import secrets_in_address
@@ -118,6 +119,7 @@ def check(plan: RunPlan) -> None:
         raise ConfigError("mutators", "at least one mutator", "an empty list")
     for name in plan.agents.mutators:
         _check_mutator(name, plan)
+    reach_of(plan.agents.registries)
     if secrets_in_address(plan.model.base_url):
         raise ConfigError(  # without the value: what is refused is not shown either
             "model.base_url",

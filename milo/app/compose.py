@@ -27,6 +27,7 @@ from milo.app.no_model import NoUpstream
 from milo.app.numeric import equipped
 from milo.app.packages import Shelf, check_packages, programs_folder
 from milo.app.pricing import target_price
+from milo.app.registries import reach_of
 from milo.app.sandbox_shell import SandboxShell
 from milo.app.sandboxes import choose_sandbox
 from milo.app.station import AgentStation
@@ -55,7 +56,7 @@ from milo.gateway.weights import built_in, cached, digest_of, fetch
 from milo.rollout.local import KINDS, choose
 from milo.rollout.runner import LocalAttemptRunner, check_needs
 from milo.runtime.parts import HostParts, ModelCaller
-from milo.search.referee import check_answer
+from milo.search.referee import check_answer, next_island
 from milo.search.rules import RulesOrchestrator
 from milo.store.replay import ReplaySource
 from milo.store.run_store import RunStore
@@ -159,7 +160,7 @@ class AppParts:
             ),
             model=gateway.model,
             description=sandbox.description,
-            shell=SandboxShell(sandbox, owner, find),
+            shell=SandboxShell(sandbox, owner, find, reach_of(self.plan.agents.registries)),
             close=close,
         )
 
@@ -249,6 +250,7 @@ class AppParts:
             open_line=lambda: self._agent_line(mutator),
             owner=owner_of(self.path),
             programs=programs_folder(),
+            reach=reach_of(self.plan.agents.registries),
         )
 
     def model_caller(self, mutator: str) -> ModelCaller:
@@ -256,6 +258,8 @@ class AppParts:
         return SessionCaller(lambda: self._agent_line(mutator))
 
     def _agent_line(self, mutator: str) -> Line:
+        from milo.agents.pool import is_program
+
         name = mutator.partition(":")[2] or self.plan.agents.model
         if not name:
             raise ConfigError("mutators.model", f"a litellm model for {mutator}", "none")
@@ -263,7 +267,7 @@ class AppParts:
         upstream: Upstream = (
             LitellmUpstream(name, name, price=self.prices.price(name))
             if recording is None
-            else ReplayUpstream(name, recording.exchanges)
+            else ReplayUpstream(name, recording.exchanges, loosely=is_program(mutator))
         )
         return Line(
             upstream=upstream,
@@ -282,11 +286,15 @@ class AppParts:
             return rules
         from milo.agents.orchestrator import AgentOrchestrator
 
-        async def complete(messages: Sequence[Mapping[str, object]]) -> tuple[str, Usage]:
-            text, usage, _ = await caller("orchestrator", messages)
-            return text, usage
+        async def converse(
+            messages: Sequence[Mapping[str, object]], tools: Sequence[Mapping[str, object]]
+        ) -> tuple[Mapping[str, object], Usage]:
+            _, usage, exchanges = await caller("orchestrator", messages, tools)
+            return exchanges[-1].message, usage
 
-        return AgentOrchestrator(complete=complete, referee=check_answer, fallback=rules)
+        return AgentOrchestrator(
+            converse=converse, referee=check_answer, fallback=rules, name_island=next_island
+        )
 
     def replay(self) -> ReplaySource | None:
         """The recording that is replayed, if any."""

@@ -63,6 +63,9 @@ class MutatorsChoice:
     that is hosted."""
     judge: str = ""
     """A litellm model that reads every child's patch for task-specific logic; empty for none."""
+    registries: tuple[str, ...] = ()
+    """Package registries that mutators may reach beside their model: ``pypi``, ``npm``, or the
+    hosts of others (names, ``*.`` patterns, addresses); empty for none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -135,7 +138,10 @@ def face_of(plan: RunPlan) -> Face:
         model=plan.model,
         seeds=SeedsChoice(dirs=plan.seeds),
         mutators=MutatorsChoice(
-            pool=plan.agents.mutators, model=plan.agents.model, judge=plan.agents.judge
+            pool=plan.agents.mutators,
+            model=plan.agents.model,
+            judge=plan.agents.judge,
+            registries=plan.agents.registries,
         ),
         strategy=plan.strategy,
         orchestrator=OrchestratorChoice(kind=plan.agents.orchestrator),
@@ -166,5 +172,10 @@ def _agents(face: Face, has_key: bool) -> AgentsPlan:
     kind = face.orchestrator.kind
     if kind == "auto":
         kind = "agent" if driven else "rules"
-    judge = face.mutators.judge
-    return AgentsPlan(mutators=pool, orchestrator=kind, model=hosted, judge=judge)
+    return AgentsPlan(
+        mutators=pool,
+        orchestrator=kind,
+        model=hosted,
+        judge=face.mutators.judge,
+        registries=face.mutators.registries,
+    )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from milo.core.attempt import Usage
 from milo.core.calls import SPENT
-from milo.core.errors import BudgetSpent, ModelError, ReplayMiss
+from milo.core.errors import BudgetSpent, ModelError, ModelRefused, ReplayMiss
 from milo.core.evidence import Exchange
 from milo.core.ports import Caps
 from milo.gateway.client import text_of
@@ -29,10 +29,14 @@ class SessionCaller:
         self._sessions: dict[str, Session] = {}
 
     async def __call__(
-        self, scope: str, messages: Sequence[Mapping[str, object]]
+        self,
+        scope: str,
+        messages: Sequence[Mapping[str, object]],
+        tools: Sequence[Mapping[str, object]] = (),
     ) -> tuple[str, Usage, tuple[Exchange, ...]]:
-        """The reply's text, its usage, and its exchange; raises `ModelError`, `ReplayMiss`, or
-        `BudgetSpent` where the run can't pay for it."""
+        """The reply's text, its usage, and its exchange; raises `ModelError` (`ModelRefused` where
+        it is the request that is refused), `ReplayMiss`, or `BudgetSpent` where the run can't pay
+        for it."""
         if self._line is None:
             self._line = self._open_line()
         session = self._sessions.get(scope)
@@ -40,11 +44,16 @@ class SessionCaller:
             session = Session(self._line, scope, Caps(), SESSION_S)
             self._sessions[scope] = session
         before = len(session.recorded)
-        reply = await session.ask({"messages": [dict(message) for message in messages]})
+        asked: dict[str, object] = {"messages": [dict(message) for message in messages]}
+        if tools:
+            asked["tools"] = [dict(tool) for tool in tools]
+        reply = await session.ask(asked)
         if reply.fault.startswith(REPLAY_MISS):
             raise ReplayMiss(reply.fault)
         if reply.fault.startswith(SPENT):
             raise BudgetSpent(reply.fault.removeprefix(SPENT))
         if not reply.ok:
-            raise ModelError(reply.fault or f"HTTP {reply.status}: {error_message(reply.body)}")
+            if reply.fault:
+                raise ModelError(reply.fault)
+            raise ModelRefused(f"HTTP {reply.status}: {error_message(reply.body)}")
         return text_of(reply.body), reply.usage, session.recorded[before:]

@@ -24,11 +24,20 @@ ALIASES: Mapping[str, str] = {
     "agents.orchestrator": "orchestrator.kind",
     "agents.model": "mutators.model",
     "agents.judge": "mutators.judge",
+    "agents.registries": "mutators.registries",
 }
 """Short or recorded names of keys; a prefix stands for everything below it."""
 
 LISTS = frozenset(
-    {"seeds", "seeds.dirs", "mutators", "mutators.pool", "suite.families", "model.server.args"}
+    {
+        "seeds",
+        "seeds.dirs",
+        "mutators",
+        "mutators.pool",
+        "mutators.registries",
+        "suite.families",
+        "model.server.args",
+    }
 )
 """Keys whose commas make a list where no sweep is asked for."""
 

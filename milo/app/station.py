@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import shutil
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from milo.app.leftovers import temporary_folder
@@ -23,6 +23,7 @@ from milo.core.evidence import Exchange
 from milo.core.packages import Packages
 from milo.core.ports import Environment, EnvironmentSpec, Exit, Sandbox
 from milo.core.station import Access, AgentJob, AgentRun
+from milo.core.task import Reach, Setting
 from milo.gateway.line import REPLAY_MISS, Line
 from milo.gateway.proxy import Gateway
 from milo.gateway.session import Session
@@ -42,13 +43,15 @@ class AgentStation:
     """Implements `core.station.Station`. Any number of runs at once on one event loop.
 
     `open_line` reaches the agents' model; `owner` labels what runs leave on this host; `programs`
-    is the folder in which coding agents are installed, one folder each.
+    is the folder in which coding agents are installed, one folder each. `reach` is what they may
+    reach beside their model.
     """
 
     sandbox: Sandbox
     open_line: Callable[[], Line]
     owner: str
     programs: Path
+    reach: Reach = field(default_factory=Reach)
 
     def program(self, name: str) -> Path:
         """The folder that holds an installed agent."""
@@ -76,7 +79,8 @@ class AgentStation:
         spec = EnvironmentSpec(
             workspace=job.workspace,
             mounts=job.mounts,
-            limits=job.limits,
+            limits=replace(job.limits, network=self.reach.network),
+            setting=Setting(hosts=self.reach.hosts),
             owner=self.owner,
             gateway_socket=gateway.socket,
             gateway_port=PORT,

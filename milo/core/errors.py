@@ -8,6 +8,7 @@
     │   └── RunError         a run directory that exists, is missing, or differs
     ├── ClusterError         the plan cannot be placed, or the cluster is gone
     ├── ModelError           the provider, its weights or its server
+    │   ├── ModelRefused     the provider answered, and refused this very request
     │   └── ReplayMiss       a replayed run made a request that was never recorded
     ├── BudgetExceeded       a reservation that a limit refuses
     │   └── BudgetSpent      a limit of the run that can't pay another model call
@@ -62,6 +63,10 @@ class ClusterError(MiloError):
 
 class ModelError(MiloError):
     """The model cannot be reached, or its weights or server failed."""
+
+
+class ModelRefused(ModelError):
+    """The model can be reached, but its provider refuses this very request."""
 
 
 class ReplayMiss(ModelError):

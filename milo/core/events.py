@@ -33,12 +33,16 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Change:
-    """The mutator's own account of an edit; the annotation of a lineage edge."""
+    """The mutator's own account of an edit; the annotation of a lineage edge.
+
+    `touched` is measured, not said: which parts of the parent the edit changed (`core.touched`).
+    """
 
     title: str
     diagnosis: str = ""
     hypothesis: str = ""
     evidence: tuple[str, ...] = ()
+    touched: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -27,6 +27,14 @@ class Exchange:
     usage: Usage = field(default_factory=Usage)
     pinned: tuple[str, ...] = ()
 
+    @property
+    def message(self) -> Mapping[str, object]:
+        """The model's message of a chat completion, tool calls included; empty for none."""
+        choices = self.response.get("choices")
+        first = choices[0] if isinstance(choices, list) and choices else None
+        message = first.get("message") if isinstance(first, Mapping) else None
+        return message if isinstance(message, Mapping) else {}
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Trace:

@@ -229,6 +229,9 @@ class AgentsPlan:
     """The litellm model of model-driven mutators and orchestrator."""
     judge: str = ""
     """A litellm model that reads every child's patch for task-specific logic; empty for none."""
+    registries: tuple[str, ...] = ()
+    """Package registries that mutators may reach beside their model: ``pypi``, ``npm``, or the
+    hosts of others; empty for none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

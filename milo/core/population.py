@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from milo.core.events import (
@@ -117,6 +118,25 @@ class Population:
                 if isinstance(move, Speciate) and move.new_island == island:
                     return position + 1
         return 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PopulationView:
+    """What the orchestrator observes: the folds, the mutator pool, the search split, what is left.
+
+    `attempts_left` is None where attempts are not limited; `k` attempts are made per task. `left`
+    is what is left of other limits by name, None for none; ``rounds`` are an island's in all.
+    """
+
+    topology: Topology
+    lineage: Lineage
+    pool: tuple[str, ...]
+    search_split: tuple[str, ...]
+    attempts_left: int | None
+    k: int
+    patience: int
+    past: tuple[Consultation, ...] = ()
+    left: Mapping[str, float | None] = field(default_factory=dict)
 
 
 def amended(plan: Mapping[str, object], overrides: Iterable[str]) -> Mapping[str, object]:

@@ -19,9 +19,9 @@ from milo.core.harness import Harness
 from milo.core.lineage import Lineage
 from milo.core.moves import Consultation
 from milo.core.packages import Packages
+from milo.core.population import PopulationView as PopulationView  # noqa: PLC0414
 from milo.core.servers import ModelServer as ModelServer  # noqa: PLC0414
 from milo.core.task import Limits, Reach, Setting, Task
-from milo.core.topology import Topology
 from milo.core.tree import FileTree
 
 
@@ -301,11 +301,12 @@ class StreamingUpstream(Protocol):
 class Workshop(Protocol):
     """What a mutator may do besides editing: run the smoke test, and call a model.
 
-    `usage` is what this proposal has spent so far; `complete` adds to it, and so does a mutator
-    that reaches its model by another way, before it raises.
+    `usage` is what this proposal has spent so far, `scope` how records name its model calls. Who
+    reaches the model by another way makes its calls under it, and gives them to `add` at the end.
     """
 
     usage: Usage
+    scope: str
 
     async def smoke(self, tree: FileTree) -> str:
         """ "" if the tree is a valid harness whose smoke test passes, else the error."""
@@ -313,6 +314,17 @@ class Workshop(Protocol):
 
     async def complete(self, messages: Sequence[Mapping[str, object]]) -> tuple[str, Usage]:
         """One call to the mutator's own model, metered as `mutator`."""
+        ...
+
+    async def converse(
+        self, messages: Sequence[Mapping[str, object]], tools: Sequence[Mapping[str, object]]
+    ) -> tuple[Mapping[str, object], Usage]:
+        """As `complete`, with tools offered as chat completions declare them: the model's message,
+        tool calls included. Raises `ModelRefused` where the provider refuses the request."""
+        ...
+
+    def add(self, report: SessionReport) -> None:
+        """Count and record a session that the mutator had by another way."""
         ...
 
     async def shell(self, tree: FileTree, command: str, timeout_s: float) -> tuple[Exit, FileTree]:
@@ -331,23 +343,6 @@ class Mutator(Protocol):
     async def propose(self, brief: Brief, workshop: Workshop) -> Proposal:
         """The child; judged by its tree. Raises `MiloError` where none could be made."""
         ...
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PopulationView:
-    """What the orchestrator observes: the folds, the mutator pool, the search split, what is left.
-
-    `attempts_left` is None where attempts are not limited; `k` attempts are made per task.
-    """
-
-    topology: Topology
-    lineage: Lineage
-    pool: tuple[str, ...]
-    search_split: tuple[str, ...]
-    attempts_left: int | None
-    k: int
-    patience: int
-    past: tuple[Consultation, ...] = ()
 
 
 class Orchestrator(Protocol):

@@ -8,7 +8,7 @@ from milo.core.attempt import Usage
 from milo.core.errors import HarnessError, ModelError, ReplayMiss
 from milo.core.evidence import Exchange
 from milo.core.harness import Harness
-from milo.core.ports import Exit
+from milo.core.ports import Exit, SessionReport
 from milo.core.tree import FileTree
 from milo.runtime.parts import ModelCaller, Parts, Peers
 from milo.search.patch_judge import question, refusal_in
@@ -38,14 +38,14 @@ class Bench:
     def __init__(self, peers: Peers, caller: ModelCaller, scope: str) -> None:
         self._peers = peers
         self._caller = caller
-        self._scope = scope
+        self.scope = scope
         self._exchanges: list[Exchange] = []
         self.usage = Usage()
         self.judging = Usage()
 
     def beside(self, name: str, caller: ModelCaller) -> Bench:
         """A bench for somebody else who works on the same child, under a scope of their own."""
-        return Bench(self._peers, caller, f"{self._scope}/{name}")
+        return Bench(self._peers, caller, f"{self.scope}/{name}")
 
     async def smoke(self, tree: FileTree) -> str:
         """ "" if the tree is a valid harness whose smoke test passes, else the error."""
@@ -57,10 +57,25 @@ class Bench:
 
     async def complete(self, messages: Sequence[Mapping[str, object]]) -> tuple[str, Usage]:
         """One call to the mutator's model; its exchange is kept for the record."""
-        text, usage, exchanges = await self._caller(self._scope, messages)
+        text, usage, exchanges = await self._caller(self.scope, messages)
         self._exchanges.extend(exchanges)
         self.usage = self.usage + usage
         return text, usage
+
+    async def converse(
+        self, messages: Sequence[Mapping[str, object]], tools: Sequence[Mapping[str, object]]
+    ) -> tuple[Mapping[str, object], Usage]:
+        """One call with tools offered; the model's message. Its exchange is kept for the record."""
+        text, usage, exchanges = await self._caller(self.scope, messages, tools)
+        self._exchanges.extend(exchanges)
+        self.usage = self.usage + usage
+        message = exchanges[-1].message if exchanges else {"role": "assistant", "content": text}
+        return message, usage
+
+    def add(self, report: SessionReport) -> None:
+        """Count and keep what a mutator's own session came to."""
+        self._exchanges.extend(report.exchanges)
+        self.usage = self.usage + report.usage
 
     async def shell(self, tree: FileTree, command: str, timeout_s: float) -> tuple[Exit, FileTree]:
         """A command in a sandboxed copy of the tree."""
@@ -69,5 +84,5 @@ class Bench:
     async def keep(self) -> None:
         """Put the session on record, so that a replay can answer it."""
         if self._exchanges:
-            await self._peers.recorder.put_session(self._scope, self._exchanges)
+            await self._peers.recorder.put_session(self.scope, self._exchanges)
             self._exchanges = []

@@ -17,6 +17,7 @@ from milo.core.ports import Orchestrator, PopulationView
 from milo.core.task import Suite
 from milo.runtime.parts import ModelCaller, Parts, RecorderPort
 from milo.runtime.recorder import consultation_scope
+from milo.runtime.wallclock import WallClock
 
 SHARD = "orchestrator"
 
@@ -32,6 +33,7 @@ class Conductor:
         self._meter = Meter(parts.model_caller("orchestrator"))
         self._orchestrator: Orchestrator = parts.orchestrator(self._meter)
         self._population = Population()
+        self._clock = WallClock()
         self._seq = -1
         self._epoch = -1
         self._one = asyncio.Lock()
@@ -56,6 +58,7 @@ class Conductor:
     async def _catch_up(self) -> None:
         for record in await self._recorder.watch(self._seq, 0.0):
             self._population.apply(record.event)
+            self._clock.apply(record)
             self._seq = record.seq
 
     async def _answer(self, island: str, round_: int) -> Consultation:
@@ -69,17 +72,30 @@ class Conductor:
 
     async def _view(self) -> PopulationView:
         plan = self._parts.plan
-        left = (await self._recorder.remaining())["attempts"]
+        left = await self._recorder.remaining()
+        attempts = left["attempts"]
         return PopulationView(
             topology=self._population.topology,
             lineage=self._population.lineage.seen(partial(shown_to, Reader.ORCHESTRATOR)),
             pool=plan.agents.mutators,
             search_split=self._suite.splits.search,
-            attempts_left=None if left is None else int(left),
+            attempts_left=None if attempts is None else int(attempts),
             k=self._suite.k,
             patience=plan.strategy.patience,
             past=tuple(c.consultation for c in self._population.consultations),
+            left={
+                "tokens": left["tokens"],
+                "dollars": left["dollars"],
+                "hours": self._hours_left(),
+                "rounds": plan.budget.rounds,
+            },
         )
+
+    def _hours_left(self) -> float | None:
+        """Of the run's time; None where that is not limited."""
+        hours, zero = self._parts.plan.budget.hours, self._clock.zero
+        used = 0.0 if zero is None else (self._parts.now() - zero) / 3600
+        return None if hours is None else max(0.0, hours - used)
 
 
 class Meter:
@@ -92,10 +108,13 @@ class Meter:
         self.scope = SHARD
 
     async def __call__(
-        self, scope: str, messages: Sequence[Mapping[str, object]]
+        self,
+        scope: str,
+        messages: Sequence[Mapping[str, object]],
+        tools: Sequence[Mapping[str, object]] = (),
     ) -> tuple[str, Usage, tuple[Exchange, ...]]:
         """Call, and count."""
-        text, usage, exchanges = await self._caller(self.scope or scope, messages)
+        text, usage, exchanges = await self._caller(self.scope or scope, messages, tools)
         self._usage = self._usage + usage
         self._exchanges.extend(exchanges)
         return text, usage, exchanges

@@ -30,6 +30,7 @@ from milo.core.moves import Graft, Move
 from milo.core.ports import Mutator
 from milo.core.redaction import redactor
 from milo.core.task import Suite
+from milo.core.touched import touched_between
 from milo.runtime.affording import Affording, promise_of
 from milo.runtime.bench import Bench, judged
 from milo.runtime.nursery import Nursery
@@ -303,8 +304,9 @@ class Shell:
 
     async def _commit(self, need: NeedChild, brief: Brief, proposal: Proposal) -> None:
         child = Harness.from_tree(proposal.tree, need.candidate)
-        patch = patch_between(brief.parents[0].harness.tree, child.tree)
-        change = proposal.change
+        before = brief.parents[0].harness.tree
+        patch = patch_between(before, child.tree)
+        change = replace(proposal.change, touched=touched_between(before, child.tree))
         message = f"{need.candidate}: {change.title}\n\n{change.diagnosis}\n\n{change.hypothesis}\n"
         await self._peers.recorder.put_harness(need.candidate, child, need.parents, message)
         await self._record(

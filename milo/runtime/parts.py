@@ -55,9 +55,12 @@ class ModelCaller(Protocol):
     """Calls some model for a mutator or the orchestrator."""
 
     async def __call__(
-        self, scope: str, messages: Sequence[Mapping[str, object]]
+        self,
+        scope: str,
+        messages: Sequence[Mapping[str, object]],
+        tools: Sequence[Mapping[str, object]] = (),
     ) -> tuple[str, Usage, tuple[Exchange, ...]]:
-        """The reply's text, what it cost, and the exchanges for the record."""
+        """The reply's text, what it cost, and the exchanges for the record, the answer last."""
         ...
 
 

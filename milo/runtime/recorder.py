@@ -80,7 +80,7 @@ class Recorder:
         """Charge what of a piece's usage was seen in no call; a candidate's is the sum of all its
         proposals', of which those that were sent back were charged before."""
         if isinstance(event, ProposalSentBack | CandidateProposed):
-            own = f"mutator/{event.candidate}", f"mutator/{event.island}/{event.round}"
+            own = (f"mutator/{event.candidate}",)
             before = self._sent_back.pop(event.candidate, Spend())
             if isinstance(event, ProposalSentBack):
                 self._treasury.absorb("mutator", own, Spend.of(event.usage))

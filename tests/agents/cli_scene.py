@@ -6,8 +6,9 @@ import asyncio
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import psutil
@@ -16,6 +17,7 @@ import pytest
 import milo
 from milo.agents.cli.description import Description, load
 from milo.agents.cli_agent import CliAgentMutator
+from milo.app.agents import installed
 from milo.app.packages import programs_folder
 from milo.app.station import AgentStation
 from milo.core.attempt import AttemptKey, Outcome, Status, Usage
@@ -23,7 +25,7 @@ from milo.core.errors import ModelError
 from milo.core.evidence import Brief, Evidence, Exchange, ParentView, Trace
 from milo.core.fitness import evaluate
 from milo.core.harness import Harness
-from milo.core.ports import Completion, Exit
+from milo.core.ports import Completion, SessionReport, Upstream
 from milo.core.tree import FileTree
 from milo.gateway.line import Line, Policy
 from milo.gateway.pins import Pins
@@ -36,6 +38,7 @@ ACCOUNT = (
     "Hypothesis: fewer format failures\\n' > CHANGE.md"
 )
 PRICE = 0.001
+SCOPE = "mutator/i1.1/0"
 
 
 @dataclass
@@ -113,15 +116,24 @@ class Workshop:
 
     error: str = ""
     usage: Usage = field(default_factory=Usage)
+    scope: str = SCOPE
+    calls: tuple[Exchange, ...] = ()
 
     async def smoke(self, tree: FileTree) -> str:
         Harness.from_tree(tree)
         return self.error
 
-    async def complete(self, messages: object) -> tuple[str, Usage]:
+    async def complete(self, messages: object) -> NoReturn:
         raise AssertionError("a coding agent has a model of its own")
 
-    async def shell(self, tree: FileTree, command: str, timeout_s: float) -> tuple[Exit, FileTree]:
+    async def converse(self, messages: object, tools: object) -> NoReturn:
+        raise AssertionError("a coding agent has a model of its own")
+
+    def add(self, report: SessionReport) -> None:
+        self.usage = self.usage + report.usage
+        self.calls += report.exchanges
+
+    async def shell(self, tree: FileTree, command: str, timeout_s: float) -> NoReturn:
         raise AssertionError("a coding agent has a shell of its own")
 
 
@@ -150,7 +162,7 @@ def brief_of(seed: str = "bare", harness: Harness | None = None) -> Brief:
     return Brief(island="i1", round=1, parents=(view,), snapshot=(), seed=7)
 
 
-def station(upstream: ScriptedEditor, programs: Path | None = None) -> AgentStation:
+def station(upstream: Upstream, programs: Path | None = None, **changes: object) -> AgentStation:
     """A station on the strongest sandbox of this host, that gives up on a dead model at once."""
     line = Line(
         upstream=upstream,
@@ -158,15 +170,16 @@ def station(upstream: ScriptedEditor, programs: Path | None = None) -> AgentStat
         rng=np.random.default_rng(0),
         policy=Policy(tries=1),
     )
-    return AgentStation(
+    made = AgentStation(
         sandbox=choose("auto"),
         open_line=lambda: line,
         owner=f"test-{os.getpid()}",
         programs=programs or programs_folder(),
     )
+    return replace(made, **changes)  # type: ignore[arg-type]
 
 
-def mutator(about: Description, upstream: ScriptedEditor, **bounds: object) -> CliAgentMutator:
+def mutator(about: Description, upstream: Upstream, **bounds: object) -> CliAgentMutator:
     given = about.model_copy(update={"bounds": about.bounds.model_copy(update=bounds)})
     return CliAgentMutator(given, f"{about.name}:m", station(upstream))
 
@@ -174,8 +187,8 @@ def mutator(about: Description, upstream: ScriptedEditor, **bounds: object) -> C
 def description(name: str) -> Description:
     """An agent's description; skips the test where the agent isn't installed here."""
     about = load(name)
-    folder = programs_folder() / name
-    if not folder.is_dir():
+    if not installed(about):
+        folder = programs_folder() / name
         pytest.skip(f"{name} is not installed in {folder} (milo mutators install {name})")
     return about
 

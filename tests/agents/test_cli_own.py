@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from cli_scene import (
     PRICE,
+    SCOPE,
     ScriptedEditor,
     Workshop,
     alive_with,
@@ -23,6 +26,7 @@ from milo.agents.cli.ending import Ending
 from milo.agents.cli_agent import AgentFailed, CliAgentMutator, Worked
 from milo.app.packages import STAMP, programs_folder
 from milo.core.harness import Harness
+from milo.core.task import Network, Reach
 from milo.core.tree import FileTree
 from milo.testing.sandbox_cases import let_others_pass
 
@@ -41,7 +45,7 @@ APPEND = "open('harness/main.py', 'a').write('# more\\n')\n"
 
 def work(source: str, upstream: ScriptedEditor | None = None, **bounds: object) -> Worked:
     subject = mutator(one_file(ASK + source), upstream or ScriptedEditor(), **bounds)
-    return asyncio.run(subject.work(brief_of()))
+    return asyncio.run(subject.work(brief_of(), SCOPE))
 
 
 def propose(source: str, workshop: Workshop | None = None, **bounds: object) -> object:
@@ -140,6 +144,46 @@ def test_nothing_but_the_gateway_is_reached_and_nothing_secret_is_shown() -> Non
     assert "reached" not in out and "API_KEY" not in out and "root hidden" in out
 
 
+class Registry(BaseHTTPRequestHandler):
+    """A package registry, as far as an agent needs one."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"a package")
+
+    def log_message(self, *words: object) -> None:
+        return
+
+
+def test_a_registry_is_reached_where_the_run_allows_it_and_no_other_host() -> None:
+    server = HTTPServer(("127.0.0.1", 0), Registry)
+    Thread(target=server.serve_forever, daemon=True).start()
+    source = (
+        "import os, urllib.error\n"
+        "ask()\n"
+        "for name in ('no_proxy', 'NO_PROXY'):\n"
+        "    os.environ.pop(name, None)\n"
+        f"for host in ('127.0.0.1:{server.server_port}', '10.0.0.1'):\n"
+        "    try:\n"
+        "        print(host, urllib.request.urlopen('http://' + host).read())\n"
+        "    except (OSError, KeyError) as error:\n"
+        "        print(host, 'refused', error)\n"
+    )
+    about = one_file(ASK + source)
+    allowed = Reach(network=Network.ALLOWLIST, hosts=("127.0.0.1",))
+    try:
+        told = []
+        for reach in (allowed, Reach()):
+            subject = CliAgentMutator(about, "own:m", station(ScriptedEditor(), reach=reach))
+            told.append(asyncio.run(subject.work(brief_of(), SCOPE)).run.exit.stdout)
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert "b'a package'" in told[0] and "10.0.0.1 refused" in told[0]
+    assert "a package" not in told[1]
+
+
 def test_the_tools_of_the_workspace_run_inside() -> None:
     source = (
         "import subprocess\n"
@@ -162,5 +206,5 @@ def test_a_half_written_program_list_is_not_shown(tmp_path: Path) -> None:
     """An agent's folder that does not exist is no mount, and no error of the sandbox's."""
     about = one_file(ASK + "ask()\n" + APPEND)
     subject = CliAgentMutator(about, "own:m", station(ScriptedEditor(), tmp_path / "none"))
-    assert asyncio.run(subject.work(brief_of())).ended.ending is Ending.FINISHED
+    assert asyncio.run(subject.work(brief_of(), SCOPE)).ended.ending is Ending.FINISHED
     assert not (programs_folder() / "own").exists()

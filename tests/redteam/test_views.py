@@ -38,14 +38,14 @@ from milo.agents.population import described
 from milo.agents.single_call import SingleCallMutator
 from milo.core.attempt import Usage
 from milo.core.evidence import Brief
-from milo.core.ports import AttemptResult, Exit
+from milo.core.ports import AttemptResult, Exit, SessionReport
 from milo.core.task import Task
 from milo.core.tree import FileTree
 from milo.runtime import driver as driving
 from milo.runtime.parts import HostParts
 from milo.runtime.seeding import Seed
 from milo.runtime.stage import InlineStage
-from milo.search.referee import check_answer
+from milo.search.referee import check_answer, next_island
 from milo.search.rules import RulesOrchestrator
 from milo.testing.fake_parts import FakeParts
 from milo.testing.landscape import landscape_harness
@@ -101,6 +101,7 @@ class Workshop:
 
     def __init__(self) -> None:
         self.usage = Usage()
+        self.scope = "mutator/i1.1/0"
         self.said: list[str] = []
 
     async def smoke(self, tree: FileTree) -> str:
@@ -111,6 +112,16 @@ class Workshop:
         names = [n for n in ("brief/parent-tasks/01.md",) if len(self.said) == 1]
         call = {"tool": "read", "path": names[0]} if names else {"tool": "bash", "command": "ls"}
         return f"```json\n{json.dumps(call)}\n```", Usage()
+
+    async def converse(
+        self, messages: Sequence[Mapping[str, object]], tools: Sequence[Mapping[str, object]]
+    ) -> tuple[Mapping[str, object], Usage]:
+        self.said.append(json.dumps(list(tools), ensure_ascii=False))
+        text, usage = await self.complete(messages)
+        return {"role": "assistant", "content": text}, usage
+
+    def add(self, report: SessionReport) -> None:
+        raise AssertionError("nobody here has a session of its own")
 
     async def shell(self, tree: FileTree, command: str, timeout_s: float) -> tuple[Exit, FileTree]:
         self.said += [f"{path}\n{tree.text(path)}" for path in tree]
@@ -184,11 +195,18 @@ ORCHESTRATOR_VIEWS: Mapping[str, Callable[[World], Iterator[str]]] = {
 def told_to_the_orchestrators_model(world: World) -> list[str]:
     said: list[str] = []
 
-    async def complete(messages: Sequence[Mapping[str, object]]) -> tuple[str, Usage]:
-        said.append(json.dumps(list(messages), ensure_ascii=False))
-        return "no answer", Usage()
+    async def converse(
+        messages: Sequence[Mapping[str, object]], tools: Sequence[Mapping[str, object]]
+    ) -> tuple[Mapping[str, object], Usage]:
+        said.append(json.dumps([*messages, *tools], ensure_ascii=False))
+        return {"role": "assistant", "content": "no answer"}, Usage()
 
-    agent = AgentOrchestrator(complete=complete, referee=check_answer, fallback=RulesOrchestrator())
+    agent = AgentOrchestrator(
+        converse=converse,
+        referee=check_answer,
+        fallback=RulesOrchestrator(),
+        name_island=next_island,
+    )
     view, island = world.orchestrator.seen[-1]
     asyncio.run(agent.consult(view, island))
     return said

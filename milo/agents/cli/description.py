@@ -37,9 +37,11 @@ class Wire(StrEnum):
 
 class Install(_Part):
     """Packages that hold the program, from the npm registry or from PyPI (an environment of its
-    own). `note` says what a person must do where neither will."""
+    own). `node` is the lowest major version of Node that it runs with; a newer one is brought along
+    where the machine's is older. `note` says what a person must do where neither will."""
 
     npm: tuple[str, ...] = ()
+    node: int = 0
     pip: tuple[str, ...] = ()
     note: str = ""
 
@@ -74,12 +76,13 @@ class UsageReading(Selection):
     """Where a program says what it spent, as dotted paths of numbers.
 
     `take` is ``last`` for running totals, ``sum`` for one object per call. `input_is_all` says
-    that the input counts cached tokens too.
+    that the input counts cached tokens too. `reasoning` are output tokens that `output` leaves out.
     """
 
     take: str = Field(default="last", pattern="^(last|sum)$")
     input: str
     output: str
+    reasoning: str = ""
     cached_input: str = ""
     cache_write: str = ""
     input_is_all: bool = False

@@ -55,11 +55,13 @@ def _usage(reading: UsageReading, item: object) -> Usage | None:
     cached, written, taken = (
         number(path) for path in (reading.cached_input, reading.cache_write, reading.input)
     )
+    thought = number(reading.reasoning)
     return Usage(
         uncached_input=taken - cached - written if reading.input_is_all else taken,
         cached_input=cached,
         cache_write=written,
-        output=number(reading.output),
+        output=number(reading.output) + thought,
+        reasoning=thought,
         calls=1,
         dollars=None,
     )

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import milo
 from milo.core.attempt import AttemptKey, Outcome, Status, Usage
+from milo.core.errors import ModelRefused
 from milo.core.evidence import Brief, Edge, Evidence, Exchange, ParentView, Trace
 from milo.core.fitness import evaluate
 from milo.core.harness import Harness
-from milo.core.ports import Exit
+from milo.core.ports import Exit, SessionReport
 from milo.core.tree import FileTree
 
 SEEDS = Path(milo.__file__).parent / "seeds"
@@ -23,16 +25,38 @@ def seed(name: str) -> Harness:
     return Harness.from_dir(SEEDS / name)
 
 
+def calls(*made: tuple[str, Mapping[str, object]], words: str = "") -> Mapping[str, object]:
+    """A model's message that calls tools, as chat completions form it."""
+    entries = [
+        {
+            "id": f"call_{place}",
+            "type": "function",
+            "function": {"name": name, "arguments": json.dumps(arguments)},
+        }
+        for place, (name, arguments) in enumerate(made)
+    ]
+    return {"role": "assistant", "content": words or None, "tool_calls": entries}
+
+
+def said(answer: str | Mapping[str, object]) -> Mapping[str, object]:
+    """An answer as a model's message."""
+    return {"role": "assistant", "content": answer} if isinstance(answer, str) else answer
+
+
 @dataclass
 class ScriptedWorkshop:
-    """Answers in order; smoke compiles every Python file; shell appends to a file."""
+    """Answers in order (a text, or a message that calls tools); smoke compiles every Python file;
+    shell appends to a file. `refuses_tools` is a provider that knows no tools."""
 
-    answers: list[str] = field(default_factory=list)
+    answers: list[str | Mapping[str, object]] = field(default_factory=list)
     smoke_error: str = ""
     asked: list[list[Mapping[str, object]]] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
     shell_tree: FileTree | None = None
     usage: Usage = field(default_factory=Usage)
+    scope: str = "mutator/i1.1/0"
+    refuses_tools: bool = False
+    offered: list[list[str]] = field(default_factory=list)
 
     async def smoke(self, tree: FileTree) -> str:
         Harness.from_tree(tree)
@@ -46,7 +70,19 @@ class ScriptedWorkshop:
 
     async def complete(self, messages: Sequence[Mapping[str, object]]) -> tuple[str, Usage]:
         self.asked.append(list(messages))
-        return self.answers.pop(0), Usage(uncached_input=10, output=5, calls=1)
+        return str(self.answers.pop(0)), Usage(uncached_input=10, output=5, calls=1)
+
+    async def converse(
+        self, messages: Sequence[Mapping[str, object]], tools: Sequence[Mapping[str, object]]
+    ) -> tuple[Mapping[str, object], Usage]:
+        self.offered.append([str(tool["function"]["name"]) for tool in tools])  # type: ignore[index]
+        if tools and self.refuses_tools:
+            raise ModelRefused("HTTP 400: this model has no tools")
+        self.asked.append(list(messages))
+        return said(self.answers.pop(0)), Usage(uncached_input=10, output=5, calls=1)
+
+    def add(self, report: SessionReport) -> None:
+        self.usage = self.usage + report.usage
 
     async def shell(self, tree: FileTree, command: str, timeout_s: float) -> tuple[Exit, FileTree]:
         self.commands.append(command)

@@ -95,6 +95,9 @@ def test_usage_is_summed_or_taken_last_as_described() -> None:
     assert usage_said(last, LINES, NO_LOGS) == Usage(
         uncached_input=20, output=3, calls=1, dollars=None
     )
+    thinking = UsageReading(where={"type": "step"}, reasoning="tokens.in", **paths)
+    found = usage_said(thinking, LINES, NO_LOGS)
+    assert found is not None and (found.output, found.reasoning) == (23, 20)
     none = UsageReading(where={"type": "nothing"}, **paths)
     assert usage_said(none, LINES, NO_LOGS) is None
 

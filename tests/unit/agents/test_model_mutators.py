@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import NoReturn
 
 import pytest
-from agents_scene import ScriptedWorkshop, brief, evidence, seed, view
+from agents_scene import ScriptedWorkshop, brief, calls, evidence, seed, view
 
-from milo.agents.agent_loop import AgentLoopMutator
+from milo.agents.agent_loop import TOOLS, AgentLoopMutator
 from milo.agents.brief import as_files, prompt
 from milo.agents.patches import EditRefused
 from milo.agents.pool import OFFLINE, make_mutator, model_of
 from milo.agents.single_call import SingleCallMutator
-from milo.core.errors import ConfigError
+from milo.core.errors import ConfigError, ModelRefused
 from milo.core.events import Change, Verdict
 from milo.core.evidence import Edge, Proposal
 
@@ -138,6 +140,70 @@ def test_bad_tool_calls_are_answered_with_the_reason() -> None:
     shown = results(workshop)
     assert all(text.startswith("Refused: ") for text in shown[: len(bad)])
     assert "smoke test fails" in shown[len(bad) + 1]
+
+
+def test_a_models_own_tool_calls_are_carried_out_in_order_and_answered_one_by_one() -> None:
+    edit = {"path": "main.py", "search": LINE, "replace": 'PROMPT = "Go."'}
+    workshop = ScriptedWorkshop(
+        [
+            calls(("read", {"path": "brief/parent-scores.md"}), ("search", {"pattern": "^PROMPT"})),
+            calls(("edit", edit), words="One edit."),
+            calls(("finish", {"title": "shorter"}), ("smoke", {})),
+        ]
+    )
+    proposal = loop(workshop)
+    assert proposal.change.title == "shorter" and proposal.usage.calls == 3
+    assert workshop.offered[0] == [tool.name for tool in TOOLS]
+    told = workshop.asked[1][-3:]
+    assert told[0]["tool_calls"] and told[0]["content"] is None
+    assert [m["tool_call_id"] for m in told[1:]] == ["call_0", "call_1"]
+    assert "task | reward" in str(told[1]["content"]) and "main.py:14" in str(told[2]["content"])
+    assert "steps left" not in str(told[1]["content"]) and "11 steps left" in str(
+        told[2]["content"]
+    )
+    assert workshop.asked[2][-2]["content"] == "One edit."
+
+
+def test_a_provider_without_tools_is_asked_again_in_text_and_offered_none_any_more() -> None:
+    edit = tool("edit", path="main.py", search=LINE, replace="PROMPT = ''")
+    workshop = ScriptedWorkshop([edit, tool("finish", title="t")], refuses_tools=True)
+    assert loop(workshop).change.title == "t"
+    assert [bool(names) for names in workshop.offered] == [True, False, False]
+    assert '{"tool": "bash", "command": "..."}' in str(workshop.asked[0][0]["content"])
+
+
+def test_a_refusal_that_has_nothing_to_do_with_tools_ends_the_proposal() -> None:
+    class Strict(ScriptedWorkshop):
+        async def converse(self, messages: object, tools: object) -> NoReturn:
+            raise ModelRefused("HTTP 400: too long")
+
+    with pytest.raises(ModelRefused, match="too long"):
+        loop(Strict())
+
+
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [
+        (calls(("fly", {})), "there is no tool 'fly'"),
+        (calls(("read", {})), 'needs "path" as a string'),
+        (
+            {"tool_calls": [{"id": "x", "function": {"name": "smoke", "arguments": "{"}}]},
+            "no valid JSON",
+        ),
+        (
+            {"tool_calls": [{"id": "x", "function": {"name": "smoke", "arguments": "[1]"}}]},
+            "no JSON object",
+        ),
+        ("I would rather talk.", "calls no tool"),
+    ],
+)
+def test_a_bad_call_comes_back_with_its_reason(
+    made: str | Mapping[str, object], reason: str
+) -> None:
+    edit = {"path": "main.py", "search": LINE, "replace": "PROMPT = ''"}
+    workshop = ScriptedWorkshop([made, calls(("edit", edit), ("finish", {"title": "t"}))])
+    assert loop(workshop).change.title == "t"
+    assert reason in str(workshop.asked[1][-1]["content"])
 
 
 def test_out_of_steps_the_tree_that_was_left_is_judged() -> None:

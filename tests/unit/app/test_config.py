@@ -262,7 +262,7 @@ model.server.args model.server.context model.server.cpus model.server.gpu_type m
 model.server.kind model.server.memory_share model.server.program model.server.reasoning_parser
 model.server.replicas model.server.revision model.server.start_minutes model.server.tool_parser
 model.temperature model.threads model.tokens_per_minute
-mutators mutators.judge mutators.model mutators.pool
+mutators mutators.judge mutators.model mutators.pool mutators.registries
 orchestrator orchestrator.kind
 replay run seed
 seeds seeds.dirs

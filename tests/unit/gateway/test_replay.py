@@ -11,7 +11,7 @@ from gateway_scene import FakeTime, MakeLine, ask
 from milo.core.errors import BudgetExceeded, ModelError, ReplayMiss
 from milo.core.evidence import Exchange
 from milo.core.ports import Caps
-from milo.gateway.client import complete
+from milo.gateway.client import complete, text_of
 from milo.gateway.pins import Pins
 from milo.gateway.replay_upstream import ReplayUpstream, canonical
 from milo.gateway.session import Session
@@ -106,6 +106,51 @@ async def test_a_recorded_cut_is_replayed_as_it_was(make_line: MakeLine) -> None
     session = replay(make_line, recorded)
     assert (await session.ask(ask())).status == 499
     assert (await session.close()).fault == ""
+
+
+def loose(make_line: MakeLine, exchanges: tuple[Exchange, ...]) -> Session:
+    upstream = ReplayUpstream("scripted/model", lambda scope: exchanges, loosely=True)
+    return Session(make_line(upstream, PINS), "s", CAPS, 1000)
+
+
+async def test_figures_of_a_clock_make_no_miss_where_a_program_asks(make_line: MakeLine) -> None:
+    told = "On Monday, 30 November 2026: chunk 7a4045ce took 0.0513 s"
+    again = "On Tuesday, 1 December 2026: chunk 804a22f1 took 1.2 s"
+    recorded = await record(make_line, always("a"), [ask(told)])
+    assert (await loose(make_line, recorded).ask(ask(again))).ok
+    assert (await replay(make_line, recorded).ask(ask(again))).status == 503
+
+
+async def test_another_word_is_a_miss_where_a_program_asks_too(make_line: MakeLine) -> None:
+    session = loose(make_line, await record(make_line, always("a"), [ask("took 3 s")]))
+    assert (await session.ask(ask("failed in 3 s"))).status == 503
+    assert (await session.close()).fault.startswith(
+        "replay miss: scope 's', call 0: field messages"
+    )
+
+
+async def test_calls_side_by_side_are_each_answered_once_in_any_order(make_line: MakeLine) -> None:
+    script = in_turn([Answer(text="title"), Answer(text="work")])
+    recorded = await record(make_line, script, [ask("a title"), ask("the work")])
+    session = loose(make_line, recorded)
+    replies = [await session.ask(ask(words)) for words in ("the work", "a title")]
+    assert [text_of(reply.body) for reply in replies] == ["work", "title"]
+    assert (await session.ask(ask("the work"))).status == 503
+
+
+async def test_a_call_that_was_never_answered_is_not_answered_again(make_line: MakeLine) -> None:
+    line = make_line(ScriptedUpstream(in_turn([Answer(latency_s=60)])), PINS)
+    cut = Session(line, "s", CAPS, 1000)
+    call = asyncio.create_task(cut.ask(ask()))
+    await asyncio.sleep(0.01)
+    recorded = (await cut.close()).exchanges
+    await call
+    session = loose(make_line, recorded)
+    again = asyncio.create_task(session.ask(ask()))
+    await asyncio.sleep(0.01)
+    assert not again.done()
+    assert (await session.close()).exchanges[0].status == 499
+    assert (await again).status == 499
 
 
 def test_the_hash_knows_no_order_of_keys_and_no_nulls() -> None:
