@@ -3,6 +3,7 @@
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 VENV="$ROOT/.venv"
+TEST_EXTRAS=local,wandb,tensorboard,figures,pages,test
 
 say() { printf '== %s\n' "$*" >&2; }
 

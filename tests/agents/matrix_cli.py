@@ -1,6 +1,8 @@
 """The coding agents themselves, as installed here, over a scripted model behind the real gateway.
 
-Each test is skipped with the reason where an agent is not installed (`milo mutators install`).
+Every case with every agent takes long, so all of them are run apart (``scripts/bench agents``), and
+every test run takes one mutation of each agent (`test_cli_wires`) and one of these faults
+(`test_cli_clients`). A case is skipped with the reason where an agent is not installed.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import pytest
 from cli_scene import (
     ACCOUNT,
     EDIT,
+    SCOPE,
     ScriptedEditor,
     Workshop,
     alive_with,
@@ -26,6 +29,8 @@ from milo.agents.cli.ending import Ending
 from milo.agents.cli_agent import AgentFailed, Worked
 from milo.agents.pool import AGENTS
 from milo.app.packages import programs_folder
+from milo.core.errors import ReplayMiss
+from milo.gateway.replay_upstream import ReplayUpstream
 
 CLIENTS = tuple(name for name in AGENTS if name != "goose")
 WHOLE_S = 150
@@ -42,7 +47,7 @@ def work(name: str, upstream: ScriptedEditor, seconds: float = WHOLE_S) -> tuple
     """Run an agent once; how it went, and after how many seconds. No process may be left."""
     subject = mutator(description(name), upstream, seconds=seconds)
     begun = time.monotonic()
-    worked = asyncio.run(subject.work(brief_of()))
+    worked = asyncio.run(subject.work(brief_of(), SCOPE))
     taken = time.monotonic() - begun
     assert not alive_with(str(programs_folder() / name))
     return worked, taken
@@ -116,9 +121,42 @@ def test_an_edit_outside_the_harness_does_not_count(name: str) -> None:
     assert not Path(target).exists() and not Path("/etc/milo").exists()
 
 
+def test_a_recorded_model_leads_to_the_same_child_without_a_model(name: str) -> None:
+    recorded, again = Workshop(), Workshop()
+    subject = mutator(description(name), ScriptedEditor(), seconds=WHOLE_S)
+    first = asyncio.run(subject.propose(brief_of(), recorded))
+    replay = ReplayUpstream("scripted/editor", lambda scope: recorded.calls, loosely=True)
+    subject = mutator(description(name), replay, seconds=WHOLE_S)
+    assert asyncio.run(subject.propose(brief_of(), again)) == first
+    assert [e.response for e in again.calls] == [e.response for e in recorded.calls]
+
+
+def test_a_recording_that_lacks_a_call_fails_loudly(name: str) -> None:
+    recorded = Workshop()
+    subject = mutator(description(name), ScriptedEditor(), seconds=WHOLE_S)
+    asyncio.run(subject.propose(brief_of(), recorded))
+    replay = ReplayUpstream("scripted/editor", lambda scope: recorded.calls[:2], loosely=True)
+    with pytest.raises(ReplayMiss, match="call 2: the recording holds 2 calls"):
+        asyncio.run(mutator(description(name), replay, seconds=WHOLE_S).work(brief_of(), SCOPE))
+
+
 def test_it_ends_when_its_calls_are_spent(name: str) -> None:
     about = description(name)
     subject = mutator(about, ScriptedEditor((EDIT, "true"), forever=True), seconds=90, calls=4)
-    worked = asyncio.run(subject.work(brief_of()))
+    worked = asyncio.run(subject.work(brief_of(), SCOPE))
     assert worked.ended.ending is Ending.CAPPED
     assert worked.run.report.usage.calls == 4
+
+
+FAULTS = (
+    test_a_model_that_never_answers_ends_with_the_time,
+    test_a_dead_endpoint_is_no_model_long_before_the_time,
+    test_a_crash_is_a_crash,
+    test_a_refusal_leaves_the_harness_unchanged,
+    test_an_inert_edit_is_no_child,
+    test_an_edit_outside_the_harness_does_not_count,
+    test_it_ends_when_its_calls_are_spent,
+    test_a_recorded_model_leads_to_the_same_child_without_a_model,
+    test_a_recording_that_lacks_a_call_fails_loudly,
+)
+"""One of these for each agent is part of every test run."""

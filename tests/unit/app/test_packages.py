@@ -124,7 +124,7 @@ def test_no_python_that_is_new_enough_is_the_users_to_mend(tmp_path: Path) -> No
 @pytest.mark.parametrize("name", [name for name in AGENTS if name != "goose"])
 def test_an_agent_is_installed_with_exact_versions(name: str) -> None:
     """So that a harness of the same packages finds them."""
-    wanted = agents.needs(load(name))
+    wanted = agents.needs(load(name), 22)
     again = {"pip": list(wanted.pip), "npm": list(wanted.npm)}
     exact = {**again, "npm": [p for p in again["npm"] if p != "node@22"]}
     assert Packages.parse(exact, name)
@@ -133,7 +133,7 @@ def test_an_agent_is_installed_with_exact_versions(name: str) -> None:
 @pytest.mark.parametrize("name", ["mini_swe_agent", "deepagents", "opencode", "cline"])
 def test_a_mutator_and_a_seed_of_one_name_share_one_installation(name: str) -> None:
     seed = Harness.from_tree(recipe_of(name).files).manifest.packages
-    assert agents.needs(load(name)) == seed
+    assert agents.needs(load(name), 22) == seed
 
 
 MANIFEST = 'name = "h"\nentry = "python main.py"\n[packages]\npip = ["a==1"]\n'
