@@ -70,7 +70,7 @@ class CliAgentMutator:
     async def work(self, brief: Brief, scope: str) -> Worked:
         """Run the agent to its end or its limit; its model calls are made under `scope`."""
         workspace = lay_out(brief)
-        run = await self._station.run(self._job(workspace, scope))
+        run = await self._station.run(self._job(workspace, brief, scope))
         reading = self.description.usage
         return Worked(
             ended=ended(self.description, run),
@@ -95,7 +95,7 @@ class CliAgentMutator:
             return f"the manifest does not allow to edit {', '.join(mine[:SHOWN])}"
         return ""
 
-    def _job(self, workspace: FileTree, scope: str) -> AgentJob:
+    def _job(self, workspace: FileTree, brief: Brief, scope: str) -> AgentJob:
         bounds = self.description.bounds
         script = Path(__file__).parent / "cli" / START
         packages = self._station.installed(brief.parents[0].harness.manifest.packages)
