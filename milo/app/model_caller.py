@@ -53,7 +53,8 @@ class SessionCaller:
         if reply.fault.startswith(SPENT):
             raise BudgetSpent(reply.fault.removeprefix(SPENT))
         if not reply.ok:
-            if reply.fault:
-                raise ModelError(reply.fault)
-            raise ModelRefused(f"HTTP {reply.status}: {error_message(reply.body)}")
+            words = reply.fault or f"HTTP {reply.status}: {error_message(reply.body)}"
+            failed = ModelError(words) if reply.fault else ModelRefused(words)
+            failed.exchanges = session.recorded[before:]
+            raise failed
         return text_of(reply.body), reply.usage, session.recorded[before:]

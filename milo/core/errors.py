@@ -22,6 +22,11 @@ A harness's own failures are never exceptions: they are `Status` values of an at
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from milo.core.evidence import Exchange
+
 
 class MiloError(Exception):
     """Base of every error MILO raises on purpose."""
@@ -62,7 +67,12 @@ class ClusterError(MiloError):
 
 
 class ModelError(MiloError):
-    """The model cannot be reached, or its weights or server failed."""
+    """The model cannot be reached, or its weights or server failed.
+
+    `exchanges` are the model calls that were made in vain, for the record.
+    """
+
+    exchanges: tuple[Exchange, ...] = ()
 
 
 class ModelRefused(ModelError):

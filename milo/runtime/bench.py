@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 
 from milo.core.attempt import Usage
 from milo.core.errors import HarnessError, ModelError, ReplayMiss
@@ -12,6 +12,8 @@ from milo.core.ports import Exit, SessionReport
 from milo.core.tree import FileTree
 from milo.runtime.parts import ModelCaller, Parts, Peers
 from milo.search.patch_judge import question, refusal_in
+
+Answer = tuple[str, Usage, tuple[Exchange, ...]]
 
 
 async def judged(parts: Parts, bench: Bench, patch: str) -> str:
@@ -57,20 +59,28 @@ class Bench:
 
     async def complete(self, messages: Sequence[Mapping[str, object]]) -> tuple[str, Usage]:
         """One call to the mutator's model; its exchange is kept for the record."""
-        text, usage, exchanges = await self._caller(self.scope, messages)
-        self._exchanges.extend(exchanges)
-        self.usage = self.usage + usage
+        text, usage, _ = await self._kept(self._caller(self.scope, messages))
         return text, usage
 
     async def converse(
         self, messages: Sequence[Mapping[str, object]], tools: Sequence[Mapping[str, object]]
     ) -> tuple[Mapping[str, object], Usage]:
         """One call with tools offered; the model's message. Its exchange is kept for the record."""
-        text, usage, exchanges = await self._caller(self.scope, messages, tools)
-        self._exchanges.extend(exchanges)
-        self.usage = self.usage + usage
+        answer = await self._kept(self._caller(self.scope, messages, tools))
+        text, usage, exchanges = answer
         message = exchanges[-1].message if exchanges else {"role": "assistant", "content": text}
         return message, usage
+
+    async def _kept(self, calling: Awaitable[Answer]) -> Answer:
+        """The answer of a call, which is counted; calls in vain are kept too."""
+        try:
+            answer = await calling
+        except ModelError as failed:
+            self._exchanges.extend(failed.exchanges)
+            raise
+        self._exchanges.extend(answer[2])
+        self.usage = self.usage + answer[1]
+        return answer
 
     def add(self, report: SessionReport) -> None:
         """Count and keep what a mutator's own session came to."""

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from milo.agents.agent_loop import TOOLS
+from milo.agents.dialogue import Dialogue
 from milo.app.model_caller import SessionCaller
 from milo.core.attempt import Usage
 from milo.core.errors import ModelError, ModelRefused
-from milo.core.ports import SessionReport
+from milo.core.ports import SessionReport, Upstream
 from milo.gateway.line import Line, Policy
 from milo.gateway.pins import Pins
+from milo.gateway.replay_upstream import ReplayUpstream
 from milo.runtime.bench import Bench
 from milo.testing.scripted_model import Answer, Script, ScriptedUpstream
 
@@ -24,8 +26,12 @@ DECLARED = [tool.declared() for tool in TOOLS]
 
 
 def caller(script: Script) -> SessionCaller:
+    return over(ScriptedUpstream(script))
+
+
+def over(upstream: Upstream) -> SessionCaller:
     line = Line(
-        upstream=ScriptedUpstream(script),
+        upstream=upstream,
         pins=Pins(model="scripted"),
         rng=np.random.default_rng(0),
         policy=Policy(tries=1),
@@ -79,6 +85,22 @@ def test_every_call_is_kept_whichever_way_it_was_made() -> None:
     subject._peers = Peers()  # type: ignore[assignment]
     asyncio.run(three())
     assert kept == {"mutator/i1.1/0": 3} and subject.usage.calls == 3
+
+
+def test_calls_in_vain_are_kept_so_that_a_replay_fails_in_the_same_way() -> None:
+    """The second request of the loop is answered only by a recording that holds the first too."""
+
+    def no_tools(request: Mapping[str, object], nth: int) -> Answer:
+        return Answer(status=400) if request.get("tools") else Answer(text="in words")
+
+    subject = bench(no_tools)
+    dialogue = Dialogue(subject.converse, TOOLS, MESSAGES)
+    assert asyncio.run(dialogue.ask()).text == "in words"
+    recorded = tuple(subject._exchanges)
+    assert [exchange.status for exchange in recorded] == [400, 200]
+    replay = ReplayUpstream("scripted", lambda scope: recorded)
+    again = Bench(None, over(replay), "mutator/i1.1/0")  # type: ignore[arg-type]
+    assert asyncio.run(Dialogue(again.converse, TOOLS, MESSAGES).ask()).text == "in words"
 
 
 @pytest.mark.parametrize(
