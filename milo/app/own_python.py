@@ -30,7 +30,7 @@ print(os.path.realpath(sys._base_executable))
 print(sysconfig.get_path("stdlib"))
 """
 ASK_S = 20.0
-NOT_COPIED = ("test", "tests", "idlelib", "tkinter", "__pycache__", "site-packages", "config-*")
+NOT_COPIED = ("test", "tests", "idlelib", "tkinter", "site-packages", "config-*")
 OF_THE_PLACE = re.compile(
     r"(linux-vdso|ld-linux|libc|libm|libdl|libpthread|librt|libutil|libresolv|libanl|libmvec)\b"
 )

@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -45,13 +46,14 @@ USUAL = (
 )
 """What every image of a distribution has: the C library, and what Node wants."""
 
-pytestmark = [pytest.mark.timeout(400), pytest.mark.parametrize("name", NAMES)]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.parametrize("name", NAMES)]
 
 
 @cache
-def first_tasks() -> tuple[Task, ...]:
-    """The first task of every family."""
-    return tuple(deskwork.generate(count=1).values())
+def first_tasks(seconds: float = 300.0) -> tuple[Task, ...]:
+    """The first task of every family, with time enough for the slowest start on a busy machine."""
+    tasks = deskwork.generate(count=1).values()
+    return tuple(replace(t, limits=replace(t.limits, agent_timeout_s=seconds)) for t in tasks)
 
 
 @cache
@@ -153,7 +155,7 @@ async def test_it_solves_nothing_with_a_model_that_does_nothing(
     """What breaks without it: the test above could pass whatever the harness does."""
     harness = expert(name)
     async with runner(place, always("I can't."), socket_folder) as made:
-        result = await made.run(job(harness, first_tasks()[0]))
+        result = await made.run(job(harness, first_tasks(60.0)[0]))
     assert result.outcome.reward == 0.0, result.outcome.detail
 
 
@@ -184,6 +186,7 @@ async def test_it_brings_its_python_where_an_image_has_none(
         id="write-42",
         instruction="Write 42 to out.txt.",
         tests=FileTree.of_texts({"test.sh": GRADE}),
+        limits=first_tasks()[0].limits,
     )
     script = doing({task.instruction: "! command -v python3 && echo 42 > out.txt"})
     async with runner(sandbox, script, socket_folder) as made:
