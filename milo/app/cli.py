@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import io
 import os
 import sys
 import traceback
@@ -45,6 +46,7 @@ class Launcher(Protocol):
 
 def main(argv: Sequence[str] | None = None, *, launcher: Launcher | None = None) -> int:
     """Run one command; never raises for an error of the user's, MILO's or the provider's."""
+    _say_what_can_be_said(sys.stdout)
     parser = build_parser()
     args, rest = parser.parse_known_args(argv)
     _take_rest(parser, args, rest)
@@ -68,6 +70,12 @@ def main(argv: Sequence[str] | None = None, *, launcher: Launcher | None = None)
         return _outside(error)
     except Exception:  # the process boundary: whatever is left is a fault of ours
         return _fault()
+
+
+def _say_what_can_be_said(stream: object) -> None:
+    """A terminal or a log that knows no arrow gets a question mark: that ends no search."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="replace")
 
 
 def _outside(error: OSError) -> int:

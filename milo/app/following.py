@@ -26,7 +26,10 @@ class Following:
         """Open them; raises `ConfigError` where one that was asked for can't be had."""
         self.is_priced = not unpriced(plan, prices)
         self._path = path
-        self._tracker = choose_tracker(plan.tracking, path.name, path, encode_plan(plan))
+        with RunReader(path) as reader:
+            created = reader.created
+        config = encode_plan(plan)
+        self._tracker = choose_tracker(plan.tracking, path.name, path, config, created=created)
         follows = self.is_priced and not isinstance(self._tracker, NullTracker)
         costs = CostNote(path) if follows else None
         self._follower = Follower(self._tracker, costs, known=past[-1].seq if past else -1)

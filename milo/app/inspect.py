@@ -19,14 +19,15 @@ from milo.core.attempt import Outcome
 from milo.core.errors import MiloError, RunError
 from milo.core.events import Record
 from milo.core.lineage import Node
+from milo.core.population import Population
 from milo.store import RunReader, find_run
 from milo.views.concluding import build_report
-from milo.views.lost_calls import unsettled_words
-from milo.views.progress_file import quick_status
+from milo.views.lost_calls import unsettled_of, unsettled_words
+from milo.views.progress_file import is_driven, quick_status
 from milo.views.report import Place, Report, report_json
 from milo.views.status import Status, status_json
 from milo.views.status import status_text as status_words
-from milo.views.text import json_ready, percent
+from milo.views.text import json_ready, percent, plural
 
 MULTIRUNS = Path("multirun")
 DEPTH = 3
@@ -64,11 +65,7 @@ def status(path: Path, now: float) -> Status:
 def status_text(path: Path, *, as_json: bool) -> str:
     """What `milo status` prints."""
     found = status(path, time.time())
-    if as_json:
-        return status_json(found)
-    with RunReader(path) as reader:
-        lost = unsettled_words(reader.calls)
-    return "\n".join(filter(None, (status_words(found), lost)))
+    return status_json(found) if as_json else status_words(found)
 
 
 class RunRecords:
@@ -76,7 +73,7 @@ class RunRecords:
 
     def __init__(self, reader: RunReader) -> None:
         self._reader = reader
-        self._parents = {node.candidate: node.parents for node in reader.population().lineage}
+        self.population = reader.population()
 
     def records(self) -> Iterable[Record]:
         """The journal, in order."""
@@ -88,8 +85,8 @@ class RunRecords:
 
     def patch(self, candidate: str) -> str:
         """The diff from the first parent; "" where there is none on record."""
-        parents = self._parents.get(candidate, ())
-        harnesses = self._reader.harnesses
+        lineage, harnesses = self.population.lineage, self._reader.harnesses
+        parents = lineage[candidate].parents if candidate in lineage else ()
         if not parents or not (harnesses.has(candidate) and harnesses.has(parents[0])):
             return ""
         return harnesses.patch(parents[0], candidate)
@@ -98,16 +95,22 @@ class RunRecords:
 def report_of(path: Path, notes: Sequence[str] = ()) -> Report:
     """The report of a run, finished or not."""
     with RunReader(path) as reader:
-        lost = unsettled_words(reader.calls)
-        told = (*notes, *([lost] if lost else []))
-        return build_report(RunRecords(reader), place_of(reader), told)
+        records, driven = RunRecords(reader), is_driven(reader, time.time())
+        lost = unsettled_words(unsettled_of(reader.calls))
+        # What a living writer is just writing is not torn.
+        torn = () if driven else reader.warnings
+        told = (*notes, *torn, *([lost] if lost else []))
+        return build_report(records, _place(reader, records.population, driven=driven), told)
 
 
-def place_of(reader: RunReader) -> Place:
-    """Where a run and its winner lie, and the commands that show and export them."""
-    winner, quoted = reader.population().winner, quote(str(reader.path))
+def _place(reader: RunReader, population: Population, *, driven: bool) -> Place:
+    """Where a run and its winner lie, and the commands that show and export them; `driven` where
+    it goes on, so that there is nothing to resume."""
+    winner, quoted = population.winner, quote(str(reader.path))
     commands = [
-        f"milo export {quoted} my-harness" if winner else f"milo resume {quoted}",
+        *([f"milo export {quoted} my-harness"] if winner else []),
+        *([f"milo view {quoted}"] if driven else []),
+        *([] if driven or population.ended else [f"milo resume {quoted}"]),
         f"git -C {quote(str(reader.path / 'harnesses.git'))} log --graph --oneline --all",
         f"milo report {quoted} --markdown",
     ]
@@ -163,7 +166,8 @@ class RunLine:
         won = f", winner {self.winner}" if self.winner else ""
         best = f", best validation {percent(self.best_validation)} %"
         children = f"{self.admitted} of {self.tried} children admitted"
-        return f"{self.state}, {self.islands} islands, {children}{best}{won}"
+        islands = plural(self.islands, "island")
+        return f"{self.state}, {islands}, {children}{best}{won}"
 
 
 def runs_text(folders: Sequence[Path], *, as_json: bool = False) -> str:
@@ -190,8 +194,8 @@ def _line(path: Path) -> RunLine:
         with RunReader(path) as reader:
             created = reader.created
         found = status(path, time.time())
-    except MiloError as error:
-        return RunLine(run=str(path), fault=str(error))
+    except (MiloError, OSError) as error:  # one that can't be read must hide no other
+        return RunLine(run=str(path), fault=" ".join(str(error).split()))
     return RunLine(
         run=str(path),
         created=created,
@@ -234,16 +238,20 @@ def _candidate(reader: RunReader, wanted: str) -> str:
     known = [node.candidate for node in population.lineage]
     if wanted:
         if wanted not in known:
-            meant = nearest(wanted, known)
-            hint = f", such as {meant!r}" if meant else ""
-            expected = f"a candidate of {reader.path}{hint}"
-            raise RunError(f"candidate {wanted!r}", expected, "an unknown one")
+            raise unknown_candidate(wanted, known, reader.path)
         return wanted
     if population.winner is None:
         best = max(population.lineage, key=_validated, default=None)
         hint = f" (name a candidate, such as {best.candidate})" if best else ""
         raise RunError(f"run {reader.path}", f"a winner to export{hint}", "none frozen yet")
     return population.winner.candidate
+
+
+def unknown_candidate(wanted: str, known: Sequence[str], run: Path) -> RunError:
+    """The error to raise, with the nearest name, or with where to look them up."""
+    meant = nearest(wanted, known)
+    hint = f"such as {meant!r}" if meant else f"as `milo show {quote(str(run))}` lists them"
+    return RunError(f"candidate {wanted!r}", f"a candidate of {run}, {hint}", "an unknown one")
 
 
 def _validated(node: Node) -> float:

@@ -201,7 +201,8 @@ def _conclude(
 ) -> int:
     if ending.interrupted:
         _close(following, {"reason": ending.reason})
-        what = f"go on with: milo resume {path}" if _has_started(path) else "nothing was spent"
+        again = f"go on with: milo resume {shlex.quote(str(path))}"
+        what = again if _has_started(path) else "nothing was spent"
         print(f"stopped: {ending.reason}; {what}")
         return INTERRUPTED
     report = report_of(path, notes)

@@ -30,9 +30,8 @@ def add_watching(
     diff.set_defaults(handler=_diff, runs_dir=runs_dir)
     trace = commands.add_parser("trace", help="what was said and done in one attempt")
     trace.add_argument("run", metavar="RUN")
-    trace.add_argument(
-        "attempt", metavar="ATTEMPT", help="CANDIDATE:TASK[#INDEX], or CANDIDATE to list them"
-    )
+    words = "CANDIDATE:TASK[#INDEX], or CANDIDATE to list them; a session, or nothing to list those"
+    trace.add_argument("attempt", nargs="?", default="", metavar="ATTEMPT", help=words)
     trace.set_defaults(handler=_trace, runs_dir=runs_dir)
     for command in (show, diff, trace):
         command.add_argument("--json", action="store_true")

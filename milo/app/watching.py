@@ -22,10 +22,11 @@ def write_html(path: Path, target: Path, *, trace_bytes: int = TRACE_BYTES) -> s
     beside = target.with_name(f".{target.name}.part")
     try:
         with RunReader(path) as reader, beside.open("w", encoding="utf-8") as out:
-            write_page(reader, out, trace_bytes=trace_bytes)
+            write_page(reader, out, now=time.time(), trace_bytes=trace_bytes)
         beside.replace(target)
     except OSError as error:
-        raise RunError(f"page {target}", "a file that can be written", str(error)) from error
+        why = error.strerror or str(error)
+        raise RunError(f"page {target}", "a file that can be written", why) from error
     finally:
         beside.unlink(missing_ok=True)
     size = target.stat().st_size / 1e6
@@ -34,7 +35,7 @@ def write_html(path: Path, target: Path, *, trace_bytes: int = TRACE_BYTES) -> s
 
 def serve(path: Path, *, host: str = LOCAL, port: int = 0, browse: bool = True) -> int:
     """Serve a run's page until the user stops it; the exit code."""
-    film = LiveFilm(path, lambda: json_ready(live_snapshot(path, time.time())))
+    film = LiveFilm(path, lambda: json_ready(live_snapshot(path, time.time())), time.time)
     try:
         server = PageServer(film, host, port)
     except (OSError, OverflowError) as error:  # a port beyond what there is overflows

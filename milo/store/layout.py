@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,26 +103,38 @@ def read_facts(root: Path) -> RunFacts:
 def find_run(name_or_path: str, runs_dir: Path) -> Path:
     """The run directory that a path or a name means.
 
-    A path counts as it is; a name is that of a run below `runs_dir` (its folder or its own name),
-    or the only beginning of one. Raises `RunError` with what was found.
+    A path counts as it is; a name is that of a run below `runs_dir`: its folder, else its own name
+    (which a copy shares), else the only beginning of one. Raises `RunError` with what was found.
     """
     direct = Path(name_or_path)
     if name_or_path and RunPaths(direct).run.is_file():
         return direct
     runs = _runs_below(runs_dir)
-    exact = [path for path, names in runs.items() if name_or_path in names]
-    found = exact or [
-        path
-        for path, names in runs.items()
-        if name_or_path and any(name.startswith(name_or_path) for name in names)
-    ]
+    found = _meant(name_or_path, runs) if name_or_path else []
     if len(found) != 1:
         raise RunError(
             f"run {name_or_path!r}",
             f"a run directory, or the name of one run below {runs_dir}",
-            _listing(found) if found else f"none of that name; {_listing(list(runs))}",
+            _listing(found) if found else f"{_instead(direct)}; {_listing(list(runs))}",
         )
     return found[0]
+
+
+def _meant(name: str, runs: Mapping[Path, set[str]]) -> list[Path]:
+    """The runs of a name, by the first way of naming that any of them answers to."""
+    ways: tuple[Callable[[Path], bool], ...] = (
+        lambda path: name == path.name,
+        lambda path: name in runs[path],
+        lambda path: any(known.startswith(name) for known in runs[path]),
+    )
+    return next((found for way in ways if (found := [path for path in runs if way(path)])), [])
+
+
+def _instead(path: Path) -> str:
+    """What lies where a run was looked for."""
+    if path.name and path.is_dir():
+        return "a folder that is no run (no run.json in it)"
+    return "a file" if path.is_file() else "none of that name"
 
 
 def diff_plans(old: Mapping[str, object], new: Mapping[str, object]) -> tuple[str, ...]:

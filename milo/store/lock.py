@@ -2,7 +2,8 @@
 
 The lock is a kernel lock on the file `lock`, which a dead process can't hold, and the owner's
 identity inside it, for the message and for file systems that share no kernel locks. A process id
-alone would mistake a later process for the owner, so the boot and the start time go with it.
+alone would mistake a later process for the owner, so the boot and the start time go with it; and
+so does the file's own number, since a copy of a run that goes on is a run that nobody drives.
 """
 
 from __future__ import annotations
@@ -22,24 +23,30 @@ class Owner:
     """A process, told apart from every other that had or will have its id.
 
     `started` is in clock ticks since the boot; `boot` and `started` are empty where the system
-    does not tell.
+    does not tell. `inode` is that of the lock which it holds, 0 in records of earlier versions.
     """
 
     pid: int
     host: str
     boot: str = ""
     started: str = ""
+    inode: int = 0
 
     @classmethod
-    def this_process(cls) -> Owner:
-        """The process that asks."""
-        pid = os.getpid()
-        return cls(pid=pid, host=socket.gethostname(), boot=boot_id(), started=start_time(pid))
+    def this_process(cls, inode: int = 0) -> Owner:
+        """The process that asks, as the owner of a lock file."""
+        pid, host = os.getpid(), socket.gethostname()
+        return cls(pid=pid, host=host, boot=boot_id(), started=start_time(pid), inode=inode)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the process runs, or ran, on this machine."""
+        return self.host == socket.gethostname()
 
     @property
     def is_alive(self) -> bool:
         """Whether the process runs on this machine now (False for another machine's)."""
-        if (self.host, self.boot) != (socket.gethostname(), boot_id()):
+        if not self.is_here or self.boot != boot_id():
             return False
         if self.started:
             return start_time(self.pid) == self.started
@@ -71,7 +78,7 @@ class RunLock:
         except BlockingIOError:
             raise _refusal(self.path, read_owner(self.path)) from None
         former = read_owner(self.path)
-        me = Owner.this_process()
+        me = Owner.this_process(os.fstat(self._descriptor).st_ino)
         if former is not None and former != me and former.is_alive:
             raise _refusal(self.path, former)
         os.ftruncate(self._descriptor, 0)
@@ -85,11 +92,14 @@ class RunLock:
 
 
 def read_owner(path: Path) -> Owner | None:
-    """Who a lock file names; None where nobody, or where it was never written to its end."""
+    """Who a lock file names; None where nobody, where it was never written to its end, or where it
+    is the copy of a lock that lies elsewhere."""
     try:
-        return decode(Owner, path.read_bytes().strip(), str(path))
+        owner = decode(Owner, path.read_bytes().strip(), str(path))
+        inode = path.stat().st_ino
     except (FileNotFoundError, RecordError):
         return None
+    return owner if owner.inode in (0, inode) else None
 
 
 def boot_id() -> str:

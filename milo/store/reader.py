@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from milo.core.calls import CallBook
+from milo.core.errors import RecordError
 from milo.core.events import Record, RunEnded, RunResumed
 from milo.core.population import Population
 from milo.store.attempts import AttemptTable
@@ -28,7 +29,8 @@ class RunReader:
 
     While a writer is alive every call sees a consistent prefix: `records` and `population` what
     the journal holds now, `attempts` and `sessions` what they held when first asked for (open
-    another reader to see more). Raises `RunError` where the directory is no run.
+    another reader to see more). Raises `RunError` where the directory is no run, `RecordError`
+    where its journal is gone.
     """
 
     def __init__(self, path: Path) -> None:
@@ -37,7 +39,9 @@ class RunReader:
         self.name = facts.name
         self.created = facts.created
         self._paths = RunPaths(path)
-        self._journal = JournalReader(self._paths.journal)
+        self._journal = self._rest = JournalReader(self._paths.journal)
+        if not self._paths.journal.exists():
+            raise RecordError(f"{self._paths.journal} is missing: the run is not whole")
 
     @cached_property
     def plan(self) -> Mapping[str, object]:
@@ -83,7 +87,8 @@ class RunReader:
         """The journal from a mark on; None where it is not the journal that the mark was set in."""
         if not mark.holds(self._paths.journal):
             return None
-        return JournalReader(self._paths.journal, mark).records()
+        self._rest = JournalReader(self._paths.journal, mark)
+        return self._rest.records()
 
     def is_finished(self) -> bool:
         """Whether the run has ended and was not resumed since; nothing is decoded for it."""
@@ -98,7 +103,7 @@ class RunReader:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the reads so far found unfinished: a record being written now, or torn by a kill."""
-        read = [self._journal.warnings]
+        read = [self._journal.warnings or self._rest.warnings]
         read += [self.__dict__[n].warnings for n in ("attempts", "sessions") if n in self.__dict__]
         return tuple(warning for warnings in read for warning in warnings)
 
@@ -106,6 +111,11 @@ class RunReader:
         """The live process that writes the run, or None."""
         owner = read_owner(self._paths.lock)
         return owner if owner is not None and owner.is_alive else None
+
+    def is_owned_elsewhere(self) -> bool:
+        """Whether the run names a writer on another machine; only that one knows if it lives."""
+        owner = read_owner(self._paths.lock)
+        return owner is not None and not owner.is_here
 
     def close(self) -> None:
         """End git's reading process; safe to call twice."""

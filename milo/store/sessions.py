@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +35,10 @@ class Sessions:
 
     def __len__(self) -> int:
         return len(self._traces)
+
+    def __iter__(self) -> Iterator[str]:
+        """The scopes, in the order in which they were first recorded."""
+        return iter(tuple(self._traces))
 
     def put(self, scope: str, trace: str) -> None:
         """Record a session durably; putting the same again does nothing."""

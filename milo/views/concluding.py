@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
 from typing import Protocol
 
 from milo.core.attempt import Outcome, Usage, is_telling
-from milo.core.budget import Budget, Spend
+from milo.core.budget import Spend
 from milo.core.events import Record
 from milo.core.fitness import Interval
 from milo.core.population import Population
@@ -15,7 +14,14 @@ from milo.views import text
 from milo.views.aftermath import consultation_lines
 from milo.views.measuring import candidate_lines, compare, measure, path_steps
 from milo.views.report import Comparison, Place, Report, Spending
-from milo.views.spending import MomentsFold, Tally, spend_by_role, split_of_tasks, tally
+from milo.views.spending import (
+    MomentsFold,
+    Tally,
+    planned_budget,
+    spend_by_role,
+    split_of_tasks,
+    tally,
+)
 from milo.views.status import was_searched
 
 
@@ -124,7 +130,7 @@ def warnings_of(
     if population.ended is None:
         found.append("The run has not ended; this report is of what is on record so far.")
     started = population.started
-    for comparison in comparisons:
+    for comparison in comparisons if population.winner is not None else ():
         if started is not None and (wanted := len(getattr(started, comparison.split))):
             found += _doubts(comparison, wanted)
     return (*found, *_attempt_doubts(sums), *_price_doubts(spending.by_role))
@@ -188,18 +194,9 @@ def _spending(population: Population, sums: Tally, active_s: float) -> Spending:
     total = sum((Spend.of(usage) for usage in by_role.values()), Spend())
     rounds = [state.round for state in population.topology.islands.values()]
     return Spending(
-        budget=_planned(population),
+        budget=planned_budget(population.plan),
         spent=total + Spend(attempts=sums.total.attempted),
         rounds=max(0, *rounds, 0),
         hours=active_s / 3600,
         by_role=by_role,
     )
-
-
-def _planned(population: Population) -> Budget:
-    """The budget of the recorded plan; limits that it does not name do not bind."""
-    plan = population.plan.get("budget")
-    if not isinstance(plan, Mapping):
-        return Budget()
-    known = {f.name: plan[f.name] for f in fields(Budget) if f.name in plan}
-    return Budget(**known)

@@ -76,7 +76,7 @@ def _of_run(event: RunStarted | RunResumed | RunEnded | WinnerFrozen) -> str:
             changed = f" with {', '.join(event.overrides)}" if event.overrides else ""
             return f"run resumed{changed}"
         case WinnerFrozen():
-            return f"winner frozen: {event.candidate} of {event.island} by {event.rule}"
+            return f"winner frozen: {event.candidate} of {event.island}: {event.rule}"
         case RunEnded():
             searched = "" if event.searched else "; nothing was searched"
             return f"run ended: {event.reason}{searched}"

@@ -16,6 +16,7 @@ from milo.store import RunReader
 from milo.views.dossier import Dossier, dossier_of, order_of_interest, public_trace
 from milo.views.film import FilmFold
 from milo.views.objective_look import ObjectiveLook
+from milo.views.progress_file import is_driven
 from milo.views.text import json_ready
 
 SCRIPTS = (
@@ -66,15 +67,18 @@ def shell_of(title: str, *, source: str, data: str = "", more: str = "") -> str:
     return "".join(filled)
 
 
-def write_page(reader: RunReader, out: TextIO, *, trace_bytes: int = TRACE_BYTES) -> None:
-    """Write the whole page of a run, alive or dead, as it is on record now.
+def write_page(
+    reader: RunReader, out: TextIO, *, now: float, trace_bytes: int = TRACE_BYTES
+) -> None:
+    """Write the whole page of a run, alive or dead, as it is on record `now` (seconds since the
+    epoch).
 
     Traces go in by interest until `trace_bytes` are used; the page says where one is left out.
     """
     fold, look = FilmFold(), ObjectiveLook()
     objectives = partial(look.of, reader)
     frames = [fold.apply(record, objectives) for record in reader.records()]
-    alive = reader.owner() is not None
+    alive = is_driven(reader, now)
     film = {"frames": frames, "alive": alive, "run": reader.name, "live": None}
     page = shell_of(reader.name, source="file", data=_packed("film", film), more="\0")
     head, tail = page.split("\0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TextIO
 
 from milo.core.events import Record
@@ -13,7 +14,11 @@ from milo.views.view import Progress
 
 
 class PlainView:
-    """Prints to `stream`. Progress gets a line at most every `every_s` seconds of the run."""
+    """Prints to `stream`. Progress gets a line at most every `every_s` seconds of the run.
+
+    A stream that takes nothing more (its reader has gone, its disk is full) ends no search: what
+    it misses is on record.
+    """
 
     def __init__(self, stream: TextIO, every_s: float = 30.0) -> None:
         self._stream = stream
@@ -56,4 +61,5 @@ class PlainView:
         """Nothing to give back."""
 
     def _print(self, line: str) -> None:
-        print(text.one_line(line), file=self._stream, flush=True)
+        with suppress(OSError):
+            print(text.one_line(line), file=self._stream, flush=True)

@@ -9,16 +9,19 @@ that needs more than the note holds, the journal is folded. Losing the file lose
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from milo.core.errors import RecordError
+from milo.core.calls import CallBook
+from milo.core.errors import DiskFull, RecordError
 from milo.core.events import Record
 from milo.core.population import Population
 from milo.store import RunPaths, RunReader
 from milo.store.codec import decode, encode
 from milo.store.files import Disk, write_atomic
 from milo.store.journal import JournalMark
+from milo.views.lost_calls import unsettled_of
 from milo.views.spending import Coverage, MomentsFold, Tally
 from milo.views.status import Status, status_at, told_now
 from milo.views.status_fold import Folded, StatusFold, fold_of, folded
@@ -43,8 +46,11 @@ class Note:
 class NotedView:
     """A view that passes everything on to another one and keeps `progress.json` up to date."""
 
-    def __init__(self, view: View, path: Path, now: Callable[[], float]) -> None:
+    def __init__(
+        self, view: View, path: Path, now: Callable[[], float], disk: Disk | None = None
+    ) -> None:
         self._view = view
+        self._disk = disk or Disk()
         self._path = path
         self._now = now
         self._population = Population()
@@ -103,8 +109,10 @@ class NotedView:
             written=self._written,
             snapshot=self._snapshot,
         )
-        # Not forced to the disk: after a power cut the records tell the same, more slowly.
-        write_atomic(self._path / NAME, encode(note), Disk(), durable=False)
+        # Not forced to the disk: after a power cut the records tell the same, more slowly. A full
+        # disk may cost this note, never the search, which waits until there is room.
+        with suppress(DiskFull, RecordError):
+            write_atomic(self._path / NAME, encode(note), self._disk, durable=False)
 
 
 def read_note(path: Path) -> Note | None:
@@ -121,16 +129,33 @@ def live_snapshot(path: Path, now: float) -> Progress | None:
     return note.snapshot if note and now - note.written < FRESH_S else None
 
 
+def is_driven(reader: RunReader, now: float) -> bool:
+    """Whether a live process drives the run: on this machine, which can be told, or on another one
+    that shares the folder and has just left a note."""
+    return reader.owner() is not None or (
+        reader.is_owned_elsewhere() and live_snapshot(reader.path, now) is not None
+    )
+
+
 def quick_status(reader: RunReader, now: float) -> Status:
     """The status of a run: from its note and what was recorded since, else by a fold.
 
     Attempts are counted by sums, never row by row.
     """
-    note, alive = read_note(reader.path), reader.owner() is not None
+    note, alive = read_note(reader.path), is_driven(reader, now)
     past = (note and _carried_on(reader, note)) or fold_of(reader.records())
     found = status_at(past, count_attempts(reader), run=str(reader.path), now=now)
     fresh = note.snapshot if note and alive and now - note.written < FRESH_S else None
-    return told_now(found, alive=alive, progress=fresh)
+    told = told_now(found, alive=alive, progress=fresh)
+    # What a living writer is just writing is not torn.
+    return _with_ledger(replace(told, warnings=() if alive else reader.warnings), reader.calls)
+
+
+def _with_ledger(found: Status, book: CallBook | None) -> Status:
+    if book is None:
+        return found
+    spent = replace(book.total, attempts=found.spent.attempts)
+    return replace(found, spent=spent, unsettled=unsettled_of(book))
 
 
 def _carried_on(reader: RunReader, note: Note) -> Folded | None:

@@ -154,7 +154,7 @@ def _fence(code: str) -> str:
 def _facts(report: Report) -> str:
     parts = [f"model {report.model}"]
     if report.winner:
-        parts.append(f"winner {report.winner} by rule {report.rule}")
+        parts.append(f"winner {report.winner}: {report.rule}")
     parts.append(f"ended: {report.ended}" if report.ended else "not ended")
     return "; ".join(parts)
 

@@ -16,7 +16,7 @@ from milo.views.report import (
     Spending,
     Step,
 )
-from milo.views.spending import Coverage
+from milo.views.spending import Coverage, limit_words
 
 
 class Column(NamedTuple):
@@ -65,12 +65,12 @@ def sections_of(report: Report) -> tuple[Section, ...]:
 _MEASURES = (
     Column("harness"),
     Column("PR@k %", number=True),
-    Column("RR@k %", number=True),
-    Column("once %", rank=4, number=True),
-    Column("k", rank=3, number=True),
-    Column("tokens", number=True),
-    Column("latency", rank=2, number=True),
-    Column("valid", number=True),
+    Column("RR@k %", rank=2, number=True),
+    Column("once %", rank=6, number=True),
+    Column("k", rank=5, number=True),
+    Column("tokens", rank=1, number=True),
+    Column("latency", rank=4, number=True),
+    Column("valid", rank=3, number=True),
 )
 
 
@@ -175,15 +175,15 @@ def _candidates(candidates: tuple[CandidateLine, ...]) -> Section:
         return Section(title="")
     columns = (
         Column("candidate"),
-        Column("round", rank=4, number=True),
-        Column("from", rank=2),
-        Column("edit"),
-        Column("search %", number=True),
-        Column("val %", number=True),
-        Column("tokens", rank=3, number=True),
-        Column("valid", rank=5, number=True),
+        Column("round", rank=7, number=True),
+        Column("from", rank=5),
+        Column("edit", rank=2),
+        Column("search %", rank=1, number=True),
+        Column("val %", rank=3, number=True),
+        Column("tokens", rank=6, number=True),
+        Column("valid", rank=8, number=True),
         Column("verdict"),
-        Column("reason", rank=1),
+        Column("reason", rank=4),
     )
     return Section(
         title="All candidates",
@@ -207,31 +207,24 @@ def _candidate_row(line: CandidateLine) -> tuple[str, ...]:
 
 
 def _spending(spending: Spending, coverage: Coverage) -> Section:
-    budget, spent = spending.budget, spending.spent
-    limits = (
-        ("rounds", spending.rounds, budget.rounds),
-        ("hours", round(spending.hours, 3), budget.hours),
-        ("attempts", spent.attempts, budget.attempts),
-        ("tokens", spent.tokens, budget.tokens),
-        ("dollars", round(spent.dollars, 4), budget.dollars),
+    plans, free = limit_words(
+        spending.budget, spending.spent, rounds=spending.rounds, hours=spending.hours
     )
-    plans = [f"{name} {used} of {cap}" for name, used, cap in limits if cap is not None]
-    free = [f"{name} {used}" for name, used, cap in limits if cap is None]
     share = text.percent(coverage.share)
     return Section(
         title="Budget",
         lines=(
             *([f"limited: {'; '.join(plans)}"] if plans else []),
-            f"without a limit: {'; '.join(free)}",
+            *([f"without a limit: {'; '.join(free)}"] if free else []),
             f"coverage: {coverage} attempts valid ({share} %)",
         ),
         table=TableOf(
             columns=(
                 Column("role"),
-                Column("calls", number=True),
-                Column("input", rank=3, number=True),
-                Column("cached", rank=2, number=True),
-                Column("output", rank=1, number=True),
+                Column("calls", rank=1, number=True),
+                Column("input", rank=4, number=True),
+                Column("cached", rank=3, number=True),
+                Column("output", rank=2, number=True),
                 Column("tokens", number=True),
                 Column("price", number=True),
             ),

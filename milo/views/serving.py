@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -13,11 +14,13 @@ from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from milo.core.errors import MiloError, RecordError
-from milo.store import RunReader
+from milo.store import RunPaths, RunReader
+from milo.store.journal import JournalMark, JournalReader
 from milo.views.dossier import dossier_of, public_trace
 from milo.views.film import FilmFold
 from milo.views.objective_look import ObjectiveLook
 from milo.views.page_file import shell_of
+from milo.views.progress_file import is_driven
 from milo.views.text import json_ready
 
 LOCAL = "127.0.0.1"
@@ -25,21 +28,25 @@ LOCAL = "127.0.0.1"
 
 class LiveFilm:
     """The film of a run directory as it grows. Threads may ask at once; one at a time is served.
+    Raises `MiloError` or `OSError` where the run can't be read.
 
     `live` gives the newest snapshot of the running search as JSON-ready data, None where there
-    is none.
+    is none; `now` the time in seconds since the epoch.
     """
 
-    def __init__(self, path: Path, live: Callable[[], object]) -> None:
+    def __init__(self, path: Path, live: Callable[[], object], now: Callable[[], float]) -> None:
         self._path = path
         self._live = live
+        self._now = now
         self._lock = threading.Lock()
         self._fold = FilmFold()
         self._look = ObjectiveLook()
         self._frames: list[str] = []
+        self._mark = JournalMark()
         self._size = -1
         with RunReader(path) as reader:
             self.name = reader.name
+        self._catch_up()
 
     def film(self, start: int) -> bytes:
         """Frames from a number on, as the page asks for them."""
@@ -47,7 +54,7 @@ class LiveFilm:
             self._catch_up()
             frames = ",".join(self._frames[max(0, start) :])
         with RunReader(self._path) as reader:
-            alive = reader.owner() is not None
+            alive = is_driven(reader, self._now())
         rest = json.dumps({"alive": alive, "run": self.name, "live": self._live()})
         return f'{{"frames":[{frames}],{rest[1:]}'.encode()
 
@@ -71,15 +78,20 @@ class LiveFilm:
         return json.dumps(public_trace(found), allow_nan=False).encode()
 
     def _catch_up(self) -> None:
-        """Fold what the journal gained; a journal of unchanged size is not read again."""
-        size = (self._path / "journal.jsonl").stat().st_size
+        """Fold what the journal gained; what was folded is not read again, since a page asks every
+        second, and a large run takes one to be read."""
+        path = RunPaths(self._path).journal
+        size = path.stat().st_size
         if size == self._size:
             return
+        journal = JournalReader(path, self._mark)
         with RunReader(self._path) as reader:
             objectives = partial(self._look.of, reader)
-            for record in reader.records(len(self._frames)):
+            for record in journal.records():
                 frame = self._fold.apply(record, objectives)
                 self._frames.append(json.dumps(frame, separators=(",", ":"), allow_nan=False))
+                if record.seq + 1 == journal.next_seq:  # the last of its group
+                    self._mark = JournalMark(journal.next_seq, journal.end)
         self._size = size
 
 
@@ -90,8 +102,7 @@ class PageServer:
         """Bind; raises `OSError` where the port is taken."""
         page = shell_of(film.name, source="served").encode()
         handler = type("Handler", (_Handler,), {"film": film, "page": page, "host": host})
-        self._server = ThreadingHTTPServer((host, port), handler)
-        self._server.daemon_threads = True
+        self._server = _Server((host, port), handler)
         self.url = f"http://{host}:{self._server.server_port}/"
 
     def serve(self) -> None:
@@ -108,6 +119,15 @@ class PageServer:
         self._server.server_close()
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of a browser that went away in the middle of an answer."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
 class _Handler(BaseHTTPRequestHandler):
     film: LiveFilm
     page: bytes
@@ -121,7 +141,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         try:
             body = self._found()
-        except MiloError as error:
+        except (MiloError, OSError) as error:
             words = " ".join(str(error).split()).encode()
             self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, words, "text/plain")
             return
@@ -148,7 +168,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _is_asked_here(self) -> bool:
         """A page of another site must not read a run through a name that it points here."""
-        asked = self.headers.get("Host", "").rpartition(":")[0]
+        try:
+            asked = urlsplit(f"//{self.headers.get('Host', '')}").hostname
+        except ValueError:
+            asked = None
         return self.host not in (LOCAL, "localhost") or asked in (LOCAL, "localhost")
 
     def _answer(self, status: HTTPStatus, body: bytes, kind: str) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from milo.core.attempt import is_telling
 from milo.core.evidence import Trace
@@ -52,14 +52,27 @@ class CandidateView:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Side:
+    """One of two harnesses to compare. A directory has no `node`; `model` and `tasks` (content
+    hashes by name) are those of its run, as far as they are on record."""
+
+    name: str
+    node: Node | None = None
+    model: str = ""
+    tasks: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Difference:
-    """`b` against `a`: the patch, and by split b − a paired over the tasks that both have."""
+    """`b` against `a`: the patch, and by split b − a paired over the tasks that both have;
+    `notes` say what to doubt about the scores."""
 
     a: str
     b: str
     paired: dict[str, Interval]
     tasks: dict[str, int]
     patch: str
+    notes: tuple[str, ...] = ()
 
 
 def candidate_view(population: Population, dossier: Dossier) -> CandidateView:
@@ -149,11 +162,11 @@ def _task_table(lines: tuple[TaskLine, ...]) -> TableOf:
     return TableOf(
         columns=(
             Column("task"),
-            Column("split", rank=1),
-            Column("k", rank=2, number=True),
+            Column("split", rank=3),
+            Column("k", rank=4, number=True),
             Column("reward", number=True),
-            Column("parent", number=True),
-            Column("change", number=True),
+            Column("parent", rank=1, number=True),
+            Column("change", rank=2, number=True),
         ),
         rows=tuple(
             (
@@ -169,18 +182,33 @@ def _task_table(lines: tuple[TaskLine, ...]) -> TableOf:
     )
 
 
-def difference_of(a: tuple[str, Node | None], b: tuple[str, Node | None], patch: str) -> Difference:
-    """Compare two harnesses by name; scores where both have a node, over their common tasks."""
+def difference_of(a: Side, b: Side, patch: str) -> Difference:
+    """Compare two harnesses; scores where both have a node, over the tasks that are the same."""
     paired: dict[str, Interval] = {}
     counted: dict[str, int] = {}
-    for split in SPLITS if a[1] and b[1] else ():
-        assert a[1] is not None and b[1] is not None
-        left, right = a[1].evaluation(split), b[1].evaluation(split)
-        both = sorted(left.keys() & right.keys())
-        if both:
+    others: set[str] = set()
+    for split in SPLITS if a.node and b.node else ():
+        assert a.node is not None and b.node is not None
+        left, right = a.node.evaluation(split), b.node.evaluation(split)
+        common = left.keys() & right.keys()
+        changed = {task for task in common if _differ(a.tasks.get(task), b.tasks.get(task))}
+        others |= changed
+        if both := sorted(common - changed):
             paired[split] = paired_difference(right, left, both)
             counted[split] = len(both)
-    return Difference(a=a[0], b=b[0], paired=paired, tasks=counted, patch=patch)
+    notes = _doubts(a, b, len(others)) if a.node and b.node else ()
+    return Difference(a=a.name, b=b.name, paired=paired, tasks=counted, patch=patch, notes=notes)
+
+
+def _differ(one: str | None, other: str | None) -> bool:
+    """Whether two contents are known to differ; earlier versions recorded none."""
+    return one is not None and other is not None and one != other
+
+
+def _doubts(a: Side, b: Side, others: int) -> tuple[str, ...]:
+    models = (f"the models differ: {b.model} against {a.model}",) if a.model != b.model else ()
+    words = f"{text.plural(others, 'task')} of the same name with other content: left out"
+    return (*models, *((words,) if others else ()))
 
 
 def difference_sections(found: Difference) -> tuple[Section, ...]:
@@ -193,6 +221,7 @@ def difference_sections(found: Difference) -> tuple[Section, ...]:
     nothing = ("the harnesses are the same",)
     patch = tuple(found.patch.splitlines()) or nothing
     return (
+        *([Section(title="Warnings", lines=found.notes, is_warning=True)] if found.notes else []),
         Section(title=f"{found.b} against {found.a}", lines=lines or ("no common task",)),
         Section(title="Patch", code=patch),
     )
@@ -202,11 +231,11 @@ def attempts_table(candidate: str, attempts: tuple[AttemptLine, ...]) -> Section
     """The attempts of a candidate, by the names that `milo trace` takes."""
     columns = (
         Column("attempt"),
-        Column("split", rank=2),
-        Column("status"),
+        Column("split", rank=4),
+        Column("status", rank=1),
         Column("reward", number=True),
-        Column("tokens", rank=1, number=True),
-        Column("time", rank=1, number=True),
+        Column("tokens", rank=3, number=True),
+        Column("time", rank=2, number=True),
     )
     rows = tuple(
         (
@@ -220,6 +249,12 @@ def attempts_table(candidate: str, attempts: tuple[AttemptLine, ...]) -> Section
         for a in attempts
     )
     return Section(title=f"Attempts of {candidate}", table=TableOf(columns=columns, rows=rows))
+
+
+def sessions_section(scopes: tuple[str, ...]) -> Section:
+    """The model sessions that belong to no attempt, by the names that `milo trace` takes."""
+    none = ("none: no mutator and no orchestrator of this run has called a model",)
+    return Section(title="Sessions of mutators and the orchestrator", lines=scopes or none)
 
 
 def trace_text(name: str, attempt: AttemptLine | None, trace: Trace) -> str:

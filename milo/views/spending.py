@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from milo.core.attempt import Outcome, Usage
+from milo.core.budget import Budget, Spend
 from milo.core.events import (
     CandidateJudged,
     CandidateScored,
@@ -138,6 +139,33 @@ def spend_by_role(population: Population, target: Usage) -> dict[str, Usage]:
         "mutator": sum((node.usage for node in population.lineage), Usage()),
         "orchestrator": sum((c.usage for c in population.consultations), Usage()),
     }
+
+
+def planned_budget(plan: Mapping[str, object]) -> Budget:
+    """The budget of a recorded plan; limits that it does not name do not bind."""
+    known = plan.get("budget")
+    if not isinstance(known, Mapping):
+        return Budget()
+    return Budget(**{f.name: known[f.name] for f in fields(Budget) if f.name in known})
+
+
+def limit_words(
+    budget: Budget, spent: Spend, *, rounds: int, hours: float
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What is spent: of each limit that binds (``attempts 3 of 20``), and without a limit."""
+    used = {
+        "rounds": rounds,
+        "hours": round(hours, 3),
+        "attempts": spent.attempts,
+        "tokens": spent.tokens,
+        "dollars": round(spent.dollars, 4),
+    }
+    caps = {name: getattr(budget, name) for name in used}
+    limited = tuple(
+        f"{name} {used[name]} of {cap}" for name, cap in caps.items() if cap is not None
+    )
+    free = tuple(f"{name} {used[name]}" for name, cap in caps.items() if cap is None)
+    return limited, free
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

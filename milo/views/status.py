@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from shlex import quote
 
 from milo.core.attempt import Outcome, Usage
+from milo.core.budget import Budget, Spend
 from milo.core.events import Record
 from milo.core.fitness import Fitness
 from milo.core.population import Population
 from milo.views import text
-from milo.views.spending import Coverage, Moments, MomentsFold, Tally, split_of_tasks, tally
+from milo.views.lost_calls import Unsettled, unsettled_words
+from milo.views.spending import (
+    Coverage,
+    Moments,
+    MomentsFold,
+    Tally,
+    limit_words,
+    split_of_tasks,
+    tally,
+)
 from milo.views.status_fold import Folded, IslandFold, folded
 from milo.views.view import Progress
 
@@ -55,7 +66,9 @@ class WinnerStatus:
 class Status:
     """A run at one moment. Times are seconds since the epoch, ages are seconds.
 
-    `queued` and `in_flight` are None where no live snapshot is at hand.
+    `queued` and `in_flight` are None where no live snapshot is at hand. `spend` is what recorded
+    work used, by role; `spent` is what counts against the budget: the ledger's word where there is
+    one, with `unsettled` calls at what was promised for them. `warnings` say what was ignored.
     """
 
     run: str
@@ -75,6 +88,10 @@ class Status:
     last_admitted: str
     since_progress_s: float | None
     winner: WinnerStatus | None
+    budget: Budget = field(default_factory=Budget)
+    spent: Spend = field(default_factory=Spend)
+    unsettled: Unsettled = field(default_factory=Unsettled)
+    warnings: tuple[str, ...] = ()
 
 
 def status_of(
@@ -104,6 +121,7 @@ def status_at(past: Folded, sums: Tally, *, run: str, now: float) -> Status:
     """The status that a fold tells, as if nobody owned the run."""
     when, ended, won = past.moments, past.ended, past.winner
     unfinished = RunState.INTERRUPTED if past.started else RunState.NOT_STARTED
+    usage = sums.usage + past.mutator + past.orchestrator
     return Status(
         run=run,
         state=unfinished if ended is None else RunState.FINISHED,
@@ -128,18 +146,19 @@ def status_at(past: Folded, sums: Tally, *, run: str, now: float) -> Status:
         winner=None
         if won is None
         else WinnerStatus(candidate=won.candidate, island=won.island, rule=won.rule),
+        budget=past.budget,
+        spent=Spend.of(usage, attempts=sums.total.attempted),
     )
 
 
 def told_now(found: Status, *, alive: bool, progress: Progress | None = None) -> Status:
     """The status with what only the present tells: who owns the run, and its live snapshot."""
-    state = found.state
-    if alive and state is not RunState.FINISHED:
-        state = RunState.RUNNING
+    if alive and found.state is not RunState.FINISHED:
+        found = replace(found, state=RunState.RUNNING)
+    goes_on = found.state in (RunState.INTERRUPTED, RunState.NOT_STARTED)
     return replace(
         found,
-        state=state,
-        resume=f"milo resume {found.run}" if state is RunState.INTERRUPTED else "",
+        resume=f"milo resume {quote(found.run)}" if goes_on else "",
         queued=progress.queued if progress else None,
         in_flight=progress.slots_busy if progress else None,
     )
@@ -184,7 +203,9 @@ def status_text(status: Status) -> str:
     lines += [_active_words(status), *(_island_words(i) for i in status.islands)]
     if status.queued is not None:
         lines.append(f"queue: {status.queued} queued, {status.in_flight} in flight")
+    lines += _budget_words(status)
     lines += [_spend_words(role, usage) for role, usage in status.spend.items()]
+    lines += [unsettled_words(status.unsettled)] if status.unsettled.calls else []
     lines.append(_coverage_words(status))
     if status.last_admitted:
         lines.append(f"last admission: {status.last_admitted}")
@@ -192,12 +213,13 @@ def status_text(status: Status) -> str:
         lines.append(f"last progress: {text.seconds(status.since_progress_s)} ago")
     if status.winner is not None:
         lines.append(f"winner: {status.winner.candidate} of {status.winner.island}")
+    lines += [f"warning: {warning}" for warning in status.warnings]
     return "\n".join(text.one_line(line) for line in lines)
 
 
 def _state_words(status: Status) -> str:
-    if status.state is RunState.INTERRUPTED:
-        return f"interrupted: resume with `{status.resume}`"
+    if status.resume:
+        return f"{status.state}: resume with `{status.resume}`"
     if status.state is RunState.FINISHED:
         searched = "" if status.searched else "; nothing was searched: no child was ever scored"
         return f"finished: {status.reason}{searched}"
@@ -209,8 +231,17 @@ def _active_words(status: Status) -> str:
     return f"active for {text.seconds(status.active_s)}{resumed}"
 
 
+def _budget_words(status: Status) -> list[str]:
+    """What is used of every limit that binds; nothing where none is known."""
+    rounds = max((island.round for island in status.islands), default=0)
+    hours = status.active_s / 3600
+    limited, _ = limit_words(status.budget, status.spent, rounds=rounds, hours=hours)
+    return [f"budget: {'; '.join(limited)}"] if limited else []
+
+
 def _island_words(island: IslandStatus) -> str:
-    best = f"; best {island.best}: {text.fitness(island.best_fitness)}" if island.best else ""
+    fitness = text.fitness(island.best_fitness)
+    best = f"; best on search {island.best}: {fitness}" if island.best else ""
     closed = f"; closed: {island.closed}" if island.closed else ""
     return (
         f"island {island.island} ({island.mutator}): round {island.round}, "

@@ -1,8 +1,9 @@
 """What `status` must know of a journal's past, small enough to be kept beside it.
 
 A `Folded` follows from the whole fold (`folded`), and is carried on over new records
-(`StatusFold`) as long as these say all that is needed: after a move that regroups candidates, or a
-re-scoring of an old one, only the whole fold tells, and the carrying on says so.
+(`StatusFold`) as long as these say all that is needed: after a move that regroups candidates, a
+re-scoring of an old one, or a resume that changes the plan, only the whole fold tells, and the
+carrying on says so.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from milo.core.attempt import Usage
+from milo.core.budget import Budget
 from milo.core.events import (
     CandidateJudged,
     CandidateProposed,
@@ -32,7 +34,7 @@ from milo.core.lineage import Lineage
 from milo.core.moves import Curriculum, Speciate
 from milo.core.population import Population
 from milo.core.topology import IslandState, Topology
-from milo.views.spending import Moments, MomentsFold
+from milo.views.spending import Moments, MomentsFold, planned_budget
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,6 +63,7 @@ class Folded:
     """A run's past in what `status` says of it; usage is that of mutators and orchestrator."""
 
     started: bool = False
+    budget: Budget = field(default_factory=Budget)
     resumes: int = 0
     ended: RunEnded | None = None
     winner: WinnerFrozen | None = None
@@ -91,6 +94,7 @@ def folded(population: Population, moments: Moments) -> Folded:
             tried.setdefault(node.island, []).append(node.verdict)
     return Folded(
         started=population.started is not None,
+        budget=planned_budget(population.plan),
         resumes=population.resumes,
         ended=population.ended,
         winner=population.winner,
@@ -184,6 +188,8 @@ class StatusFold:
 
     def _is_beyond(self, event: Event) -> bool:
         match event:
+            case RunResumed():
+                return bool(event.overrides)
             case IslandFounded():
                 return bool(event.source)
             case MoveApplied():
@@ -199,7 +205,7 @@ class StatusFold:
         known = self._known
         match event:
             case RunStarted():
-                self._known = replace(known, started=True)
+                self._known = replace(known, started=True, budget=planned_budget(event.plan))
             case RunResumed():
                 self._known = replace(known, resumes=known.resumes + 1, ended=None)
             case Consulted(usage=usage):

@@ -91,13 +91,18 @@ class WandbTracker:
     """
 
     def __init__(
-        self, plan: TrackingPlan, name: str, directory: Path, config: Mapping[str, object]
+        self,
+        plan: TrackingPlan,
+        name: str,
+        directory: Path,
+        config: Mapping[str, object],
+        created: float,
     ) -> None:
         """Open the run; raises `ConfigError` where wandb refuses (not logged in, no network)."""
         import wandb
 
         self.fault = ""
-        self.run_id = run_id(name)
+        self.run_id = run_id(name, created)
         self._name = name
         self._faults = (wandb.Error, OSError)
         offline = plan.wandb != "online"
@@ -266,36 +271,39 @@ def choose_tracker(
     directory: Path,
     config: Mapping[str, object],
     installed: Callable[[], bool] | None = None,
+    *,
+    created: float = 0.0,
 ) -> ResumableTracker:
     """The tracker that the plan asks for; ``auto`` is offline wandb where it is installed.
 
-    `name` is the run's name, `directory` the folder inside the run directory that wandb may
-    write to, `config` the plan as data. Raises `ConfigError` for an unknown word, and where
-    wandb is asked for and can't be had; ``auto`` goes on without it and says so in `fault`.
+    `name` is the run's name, `created` when it was made (seconds since the epoch), `directory` the
+    folder inside the run directory that wandb may write to, `config` the plan as data. Raises
+    `ConfigError` for an unknown word, and where wandb is asked for and can't be had; ``auto`` goes
+    on without it and says so in `fault`.
     """
     if plan.wandb not in MODES:
         raise ConfigError("tracking.wandb", f"one of {', '.join(MODES)}", repr(plan.wandb))
-    first = _choose_wandb(plan, name, directory, config, installed)
+    first = _choose_wandb(
+        plan,
+        (installed or wandb_is_installed)(),
+        lambda: WandbTracker(plan, name, directory, config, created),
+    )
     return EveryTracker(first, TensorboardTracker(directory)) if plan.tensorboard else first
 
 
 def _choose_wandb(
-    plan: TrackingPlan,
-    name: str,
-    directory: Path,
-    config: Mapping[str, object],
-    installed: Callable[[], bool] | None,
+    plan: TrackingPlan, is_installed: bool, made: Callable[[], WandbTracker]
 ) -> ResumableTracker:
     if plan.wandb == "off":
         return NullTracker()
-    if not (installed or wandb_is_installed)():
+    if not is_installed:
         if plan.wandb == "auto":
             return NullTracker()
         raise ConfigError(
             f"tracking.wandb={plan.wandb}", "wandb to be installed (pip install wandb)", "none"
         )
     try:
-        return WandbTracker(plan, name, directory, config)
+        return made()
     except ConfigError as error:
         if plan.wandb == "auto":
             return NullTracker(str(error))
@@ -307,9 +315,10 @@ def wandb_is_installed() -> bool:
     return importlib.util.find_spec("wandb") is not None
 
 
-def run_id(name: str) -> str:
-    """wandb's id of a run, the same at every resume: a hash of the run's name."""
-    return hashlib.sha256(name.encode()).hexdigest()[:16]
+def run_id(name: str, created: float) -> str:
+    """wandb's id of a run, the same at every resume: a hash of the run's name and of the moment it
+    was made, since the jobs of two multiruns have the same names."""
+    return hashlib.sha256(f"{name} {created!r}".encode()).hexdigest()[:16]
 
 
 def public_config(data: Mapping[str, object]) -> dict[str, object]:

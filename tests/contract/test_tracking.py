@@ -223,8 +223,14 @@ def server() -> Iterator[StandIn]:
         yield standing
 
 
+def held_at(standing: StandIn, run: Path) -> Any:
+    """What the server holds of a run."""
+    with RunReader(run) as reader:
+        return standing.run(run_id(run.name, reader.created))
+
+
 def steps_at(standing: StandIn, run: Path) -> list[int]:
-    return [row["_step"] for row in standing.run(run_id(run.name)).history]
+    return [row["_step"] for row in held_at(standing, run).history]
 
 
 def points_of(run: Path) -> list[Point]:
@@ -248,7 +254,7 @@ def test_wandbs_own_reader_finds_every_step_once_in_the_offline_directory(
     assert done.returncode == 0, done.stdout + done.stderr
     points = points_of(followed)
     assert steps_at(server, followed) == [point.step for point in points]
-    for row, point in zip(server.run(run_id(followed.name)).history, points, strict=True):
+    for row, point in zip(held_at(server, followed).history, points, strict=True):
         assert {name: row[name] for name in point.values} == pytest.approx(dict(point.values))
 
 
@@ -265,7 +271,7 @@ def test_an_online_run_that_was_killed_goes_on_without_a_gap_or_a_repetition(
     assert held == [point.step for point in points][: len(held)]
     assert follow(run, 0, tmp_path, "online", **more) == 0
     assert steps_at(server, run) == [point.step for point in points]
-    assert server.run(run_id(run.name)).facts["groupName"] == "study"
+    assert held_at(server, run).facts["groupName"] == "study"
 
 
 def wait_until_still(standing: StandIn, run: Path) -> None:

@@ -195,7 +195,7 @@ def write_searched(path: Path, rounds: int = 6) -> Path:
 def page_of(run: Path, **options: int) -> str:
     target = run.parent / f"page-{len(list(run.parent.iterdir()))}.html"
     with RunReader(run) as reader, target.open("w", encoding="utf-8") as out:
-        write_page(reader, out, **options)
+        write_page(reader, out, now=0.0, **options)
     return target.as_uri()
 
 

@@ -215,7 +215,8 @@ def growing(tmp_path: Path) -> Iterator[tuple[RunWriter, str, list[Any]]]:
     groups = synthetic(40)
     writer = RunWriter(tmp_path / "run")
     writer.write(groups[:12])
-    film = LiveFilm(tmp_path / "run", lambda: {"slots_busy": 3, "slots_total": 8, "queued": 5})
+    load = {"slots_busy": 3, "slots_total": 8, "queued": 5}
+    film = LiveFilm(tmp_path / "run", lambda: load, lambda: 0.0)
     server = PageServer(film)
     thread = threading.Thread(target=server.serve)
     thread.start()
@@ -249,6 +250,31 @@ def test_a_served_page_follows_the_run_as_it_grows(
     page.locator("#details tr.trace").wait_for()
     assert watched.faults == []
     assert all(request.startswith(url) for request in watched.requests)
+
+
+def test_a_page_that_is_opened_before_the_first_record_takes_the_run_up(
+    watched: Any, tmp_path: Path
+) -> None:
+    """Who starts a run and its page together points at an empty lane, and zooms it, first."""
+    writer = RunWriter(tmp_path / "run")
+    server = PageServer(LiveFilm(tmp_path / "run", lambda: None, lambda: 0.0))
+    thread = threading.Thread(target=server.serve)
+    thread.start()
+    try:
+        page = watched.open(server.url)
+        page.hover("#lanes")
+        page.keyboard.press("f")
+        page.keyboard.press("+")
+        writer.write(synthetic(10))
+        total = len(records_of(writer.store.path))
+        page.wait_for_function("n => milo.reel.length === n", arg=total)
+        assert page.evaluate("Number.isFinite(milo.lanes.column)")
+        assert shown(page, total) == state_of(writer.population)
+        assert watched.faults == []
+    finally:
+        server.stop()
+        thread.join()
+        writer.close()
 
 
 # --- for everybody -------------------------------------------------------------------------------

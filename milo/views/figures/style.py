@@ -60,6 +60,8 @@ def style() -> Mapping[str, Any]:
         "legend.frameon": False,
         "legend.fontsize": 7.5,
         "figure.dpi": 100.0,
+        # A run may be named with a dollar sign, which is no formula.
+        "text.parse_math": False,
         "svg.fonttype": "none",
         "svg.hashsalt": "milo",
         "pdf.fonttype": 42,

@@ -15,7 +15,7 @@ const Data = (() => {
   async function ask(path) {
     const answer = await fetch(path, { cache: "no-store" });
     if (answer.status === 404) return null;
-    if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
+    if (!answer.ok) throw new Error((await answer.text()) || `${path}: ${answer.status}`);
     return answer.json();
   }
 

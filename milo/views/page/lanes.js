@@ -21,8 +21,12 @@ const Lanes = (() => {
       this.selected = null;
       this.path = new Set();
       this.spans = new Map();
-      this.surface = new Drawing.Surface(canvas, (c, w, h) => this.paint(c, w, h));
+      // A run that has barely begun has no island yet.
+      this.order = [];
+      this.rank = new Map();
+      this.last = 1;
       this.top = 0;
+      this.surface = new Drawing.Surface(canvas, (c, w, h) => this.paint(c, w, h));
       scroller.addEventListener("scroll", () => {
         this.top = scroller.scrollTop;
         this.surface.draw();
@@ -49,7 +53,6 @@ const Lanes = (() => {
 
     resize() {
       this.narrow = this.scroller.clientWidth < 560;
-      if (!this.order) return;
       const height = Math.max(1, this.order.length) * this.laneHeight + TOP;
       this.spacer.style.height = `${height}px`;
       this.scroller.style.maxHeight = `${height + 2}px`;
@@ -154,7 +157,6 @@ const Lanes = (() => {
     }
 
     paint(context, width, height) {
-      if (!this.order) return;
       const ranks = this.order.map((_, i) => i).filter((i) => {
         const top = this.laneTop(i);
         return top < height && top + this.laneHeight > TOP;
@@ -169,7 +171,7 @@ const Lanes = (() => {
       for (const rank of ranks) this.nodes(context, this.order[rank], width);
       this.emphasis(context);
       context.restore();
-      this.header(context, width);
+      this.header(context, width, height);
     }
 
     // The candidates of a lane that are born and whose round lies in the window.
@@ -352,7 +354,7 @@ const Lanes = (() => {
       Drawing.words(context, text, x, at, { colour, bold: true, align: "center" });
     }
 
-    header(context, width) {
+    header(context, width, height) {
       const { surface, line } = Drawing.colours();
       context.fillStyle = surface;
       context.fillRect(0, 0, width, TOP);
@@ -367,7 +369,7 @@ const Lanes = (() => {
       }
       context.fillStyle = line;
       context.fillRect(0, TOP - 1, width, 1);
-      context.fillRect(this.gutter - 1, 0, 1, this.surface.height);
+      context.fillRect(this.gutter - 1, 0, 1, height);
     }
 
     // The candidate under a point of the canvas, or null.

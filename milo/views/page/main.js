@@ -262,7 +262,7 @@
     document.title = `${run} – MILO`;
     $("run").textContent = run;
     const ended = reel.factsAt(reel.length).ended;
-    const state = ended ? "finished" : alive ? "running" : reel.length ? "stopped" : "not started";
+    const state = ended ? "finished" : alive ? (Data.isServed ? "running" : "running when this was written") : reel.length ? "stopped" : "not started";
     $("state").textContent = state;
     $("state").className = `state ${state.split(" ")[0]}`;
     const busy = alive && now ? `${now.slots_busy} of ${now.slots_total} slots busy, ${now.queued} queued` : "";

@@ -145,7 +145,7 @@ const Panels = (() => {
     const shown = reel.consultations.slice(Math.max(0, upto - NOTES), upto).reverse();
     const older = upto - shown.length;
     const made = shown.map((one) => note(reel, one, position, hooks));
-    if (!made.length) made.push(element("p", { class: "soft" }, "Nothing yet: no island has stalled."));
+    if (!made.length) made.push(element("p", { class: "soft" }, "Nothing yet: nobody asked it for a diagnosis."));
     if (older > 0) made.push(element("p", { class: "soft" }, `${older} earlier notes: scrub back to read them.`));
     holder.replaceChildren(...made);
   }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -141,6 +142,23 @@ def test_keys_lists_groups_and_values(capsys: pytest.CaptureFixture[str]) -> Non
 def test_runs_says_so_where_there_is_none(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["runs"]) == OK
     assert "no runs here" in capsys.readouterr().out
+
+
+def test_a_terminal_that_knows_no_arrow_gets_a_question_mark_and_ends_no_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A search over night must not end at the first arrow because its log is in Latin-1."""
+    out = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="latin-1"))
+
+    class Talkative(FakeLauncher):
+        def launch(self, plan: RunPlan) -> int:
+            print("i1.0 → i1.1: naïve")
+            return OK
+
+    assert main(["run", "budget=quick"], launcher=Talkative()) == OK
+    sys.stdout.flush()
+    assert out.getvalue().decode("latin-1") == "i1.0 ? i1.1: naïve\n"
 
 
 def test_help_is_written_by_the_installed_entry_point() -> None:

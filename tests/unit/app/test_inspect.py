@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -170,6 +171,18 @@ def test_a_damaged_run_is_listed_with_what_is_wrong_and_hides_no_other() -> None
     assert any(line.startswith("runs/two ") and "journal" in line for line in lines)
 
 
+@pytest.mark.parametrize("gone", ["attempts", "journal.jsonl", "run.json"])
+def test_a_run_with_a_part_that_is_gone_hides_no_other(gone: str) -> None:
+    make_run(Path("runs/one"), finished=True)
+    part = make_run(Path("runs/two"), finished=True) / gone
+    shutil.rmtree(part) if part.is_dir() else part.unlink()
+    lines = runs_text((Path("runs"),)).splitlines()
+    assert any(line.startswith("runs/one ") and "finished" in line for line in lines)
+    assert gone == "run.json" or any(
+        line.startswith("runs/two ") and gone in line for line in lines
+    )
+
+
 def test_status_and_report_come_in_their_forms(capsys: pytest.CaptureFixture[str]) -> None:
     make_run(Path("runs/one"), finished=True)
     assert main(["status", "one"]) == OK
@@ -189,6 +202,11 @@ def test_the_report_says_where_the_winner_lies_and_how_to_take_it() -> None:
     assert place.commands[0] == "milo export runs/one my-harness"
     stopped = report_of(make_run(Path("runs/two"), finished=False)).place
     assert stopped.commands[0] == "milo resume runs/two"
+    with RunStore.open(Path("runs/two"), clock=FixedClock()) as store:
+        living = report_of(Path("runs/two")).place
+        assert living.commands[0] == "milo view runs/two", "nobody resumes a run that goes on"
+        store.append("run", store.claim("run"), [RunEnded(reason="rounds", searched=True)])
+    assert not any("resume" in word for word in report_of(Path("runs/two")).place.commands)
 
 
 def test_export_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:

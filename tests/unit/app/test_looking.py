@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from test_inspect import CHILD, make_run
 from milo.app.cli import OK, USER_ERROR, main
 from milo.core.attempt import AttemptKey, Outcome, Status, Timings, Usage
 from milo.core.evidence import Exchange, Trace
-from milo.store import RunStore
+from milo.core.lineage import Node
+from milo.store import RunReader, RunStore
+from milo.views.showing import Side, difference_of, difference_sections
 
 pytestmark = pytest.mark.usefixtures("workdir")
 
@@ -20,6 +23,15 @@ pytestmark = pytest.mark.usefixtures("workdir")
 class Now:
     def now(self) -> float:
         return 1_700_000_100.0
+
+
+@pytest.fixture
+def make_node(run: Path) -> Callable[[], Node]:
+    def node() -> Node:
+        with RunReader(run) as reader:
+            return reader.population().lineage["i1.1"]
+
+    return node
 
 
 @pytest.fixture
@@ -94,6 +106,28 @@ def test_two_harnesses_are_compared_by_source_and_by_common_tasks(
     assert data(capsys, "diff", "out", "one:i1.0")["patch"] == ""
 
 
+@pytest.mark.parametrize(
+    ("model", "digest", "compared", "doubt"),
+    [
+        ("local", "1", True, ""),
+        ("other", "1", True, "the models differ: other against local"),
+        ("local", "2", False, "1 task of the same name with other content: left out"),
+        ("local", "", True, ""),
+    ],
+)
+def test_scores_of_two_runs_are_compared_only_over_the_same_tasks_and_doubted_over_two_models(
+    model: str, digest: str, compared: bool, doubt: str, make_node: Callable[[], Node]
+) -> None:
+    first = Side(name="a", node=make_node(), model="local", tasks={"search-1": "1"})
+    tasks = {"search-1": digest} if digest else {}
+    second = Side(name="b", node=make_node(), model=model, tasks=tasks)
+    found = difference_of(first, second, "")
+    assert ("search" in found.paired) == compared
+    assert found.notes == ((doubt,) if doubt else ())
+    titles = [section.title for section in difference_sections(found)]
+    assert ("Warnings" in titles) == bool(doubt)
+
+
 def test_a_trace_tells_the_exchange_and_hides_no_escape_sequence_in_it(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -104,6 +138,7 @@ def test_a_trace_tells_the_exchange_and_hides_no_escape_sequence_in_it(
     assert data(capsys, "trace", "one", "i1.1:search-1#0")["trace"]["stdout"] == "it ran"
     assert "i1.1:search-1" in said(capsys, "trace", "one", "i1.1")
     assert "the answer" in said(capsys, "trace", "one", "i1.r1")
+    assert data(capsys, "trace", "one") == ["i1.r1"] and "i1.r1" in said(capsys, "trace", "one")
 
 
 @pytest.mark.parametrize(
@@ -111,7 +146,10 @@ def test_a_trace_tells_the_exchange_and_hides_no_escape_sequence_in_it(
     [
         (["show", "one", "i1.7"], "such as 'i1."),
         (["trace", "one", "i1.1:search-2"], "such as i1.1:search-1"),
-        (["diff", "one:i1.0", "nothing"], "run 'nothing'"),
+        (["show", "one", "zz"], "as `milo show runs/one` lists them"),
+        (["trace", "one", "i1.1:zz"], "as `milo trace RUN i1.1` lists them"),
+        (["diff", "nothing", "one"], "run 'nothing'"),
+        (["diff", "one:i1.0", "nothing"], "or a candidate of runs/one"),
     ],
 )
 def test_an_unknown_name_is_answered_with_the_nearest(

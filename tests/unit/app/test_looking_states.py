@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import pydoc
+import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -106,6 +107,21 @@ def test_status_tells_the_state_and_how_to_go_on(
     words = said(capsys, "status", "one")
     assert told in words and "10 tokens in 1 call, unknown" in words
     assert ("milo resume runs/one" in words) == (state == "dead")
+
+
+def test_a_report_advises_to_resume_what_is_dead_and_nothing_else(
+    state: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = said(capsys, "report", "one")
+    assert ("milo resume runs/one" in words) == (state == "dead")
+    assert ("that was not written to its end" in " ".join(words.split())) == (state == "dead")
+
+
+def test_a_copy_of_it_is_driven_by_nobody(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree("runs/one", "runs/copy")
+    told = "finished" if state == "finished" else "interrupted"
+    assert data(capsys, "status", "copy")["state"] == told
+    assert data(capsys, "status", "one")["run"] == "runs/one"
 
 
 def test_runs_lists_it_with_its_state(state: str, capsys: pytest.CaptureFixture[str]) -> None:

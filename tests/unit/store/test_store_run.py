@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -210,6 +211,24 @@ def test_a_later_process_with_the_owners_pid_is_not_the_owner(tmp_path: Path) ->
     assert not replace(me, pid=2**22 + 1, started="").is_alive
 
 
+def test_a_copy_of_a_run_that_goes_on_is_driven_by_nobody(tmp_path: Path) -> None:
+    """Else a backup is said to run, and can't be gone on with."""
+    with create(tmp_path / "one"):
+        shutil.copytree(tmp_path / "one", tmp_path / "two")
+        assert RunReader(tmp_path / "one").owner() is not None
+        assert RunReader(tmp_path / "two").owner() is None
+        reopen(tmp_path / "two").close()
+        (tmp_path / "one").rename(tmp_path / "three")
+        assert RunReader(tmp_path / "three").owner() is not None
+
+
+def test_a_run_whose_journal_is_gone_is_not_taken_for_a_new_one(tmp_path: Path) -> None:
+    create(tmp_path).close()
+    (tmp_path / "journal.jsonl").unlink()
+    with pytest.raises(RecordError, match=r"journal\.jsonl is missing"):
+        RunReader(tmp_path)
+
+
 def test_a_torn_lock_file_names_nobody(tmp_path: Path) -> None:
     (tmp_path / "lock").write_text('{"pid":')
     lock = RunLock(tmp_path / "lock")
@@ -280,8 +299,17 @@ def test_a_name_of_no_run_or_of_two_is_refused_with_what_there_is(tmp_path: Path
         find_run("same", tmp_path / "runs")
     with pytest.raises(RunError, match=r"none of that name; 2 runs: .*one"):
         find_run("three", tmp_path / "runs")
+    with pytest.raises(RunError, match="found a folder that is no run"):
+        find_run(str(tmp_path / "runs"), tmp_path / "runs")
     (tmp_path / "runs" / "two" / "run.json").write_text("broken")
     assert find_run("same", tmp_path / "runs").name == "one"
+
+
+def test_a_copy_beside_its_original_leaves_the_originals_folder_its_name(tmp_path: Path) -> None:
+    create(tmp_path / "runs" / "one", "one").close()
+    shutil.copytree(tmp_path / "runs" / "one", tmp_path / "runs" / "backup")
+    assert find_run("one", tmp_path / "runs") == tmp_path / "runs" / "one"
+    assert find_run("backup", tmp_path / "runs") == tmp_path / "runs" / "backup"
 
 
 def test_a_changed_plan_is_shown_key_by_key() -> None:

@@ -7,6 +7,7 @@ import io
 import math
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -209,6 +210,14 @@ def test_a_run_that_has_barely_begun_draws_what_there_is(make_story: Any, tmp_pa
         "best-so-far.svg",
         "best-so-far.pdf",
     }
+
+
+@needs_matplotlib
+def test_a_name_with_dollar_signs_is_drawn_as_it_is(tmp_path: Path) -> None:
+    """Between two of them a plotting library looks for a formula, and fails at what is none."""
+    odd = replace(BOARD, lines=(line("at $0_{ or $1", 1, 0.5), line("seed b", 0, 0.4)))
+    write_paper(tmp_path, Paper(histories=(), board=odd))
+    assert "at $0_{ or $1" in (tmp_path / "ablation.svg").read_text()
 
 
 def test_without_matplotlib_it_is_said_what_to_install(

@@ -250,6 +250,19 @@ def test_the_plain_view_counts_no_time_between_a_stop_and_its_resume(make_story:
     assert out.getvalue().splitlines()[-1].startswith(f"[{wanted}] run resumed")
 
 
+def test_a_log_that_takes_nothing_more_ends_no_search(make_story: Any) -> None:
+    """`milo run | tee log` goes on for its three days when somebody kills the tee."""
+
+    class Gone(io.StringIO):
+        def write(self, words: str) -> int:
+            raise BrokenPipeError
+
+    view = PlainView(Gone())
+    view.start("milo demo")
+    view.update(make_story("finished").records)
+    view.stop()
+
+
 def test_the_plain_view_says_now_and_then_that_it_lives() -> None:
     out = io.StringIO()
     view = PlainView(out, every_s=30.0)

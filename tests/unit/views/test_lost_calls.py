@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from milo.core.budget import Spend
 from milo.core.calls import CallBook, CallEntry, CallMark
-from milo.views.lost_calls import unsettled_words
+from milo.views.lost_calls import Unsettled, unsettled_of, unsettled_words
 
 
 def book(*marks: CallMark) -> CallBook:
@@ -23,9 +23,12 @@ def book(*marks: CallMark) -> CallBook:
 
 
 def test_unsettled_calls_are_counted_with_what_they_are_charged() -> None:
-    words = unsettled_words(book(CallMark.UNSETTLED, CallMark.SETTLED, CallMark.UNSETTLED))
+    lost = unsettled_of(book(CallMark.UNSETTLED, CallMark.SETTLED, CallMark.UNSETTLED))
+    assert lost == Unsettled(calls=2, roles=("target",), tokens=200, dollars=0.5)
+    words = unsettled_words(lost)
     assert "2 calls (target)" in words and "200 tokens" in words and "0.5" in words
 
 
 def test_nothing_is_said_where_every_call_is_settled() -> None:
-    assert unsettled_words(book(CallMark.SETTLED)) == unsettled_words(None) == ""
+    for settled in (book(CallMark.SETTLED), None):
+        assert unsettled_words(unsettled_of(settled)) == ""

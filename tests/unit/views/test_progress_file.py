@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,15 +13,19 @@ import numpy as np
 import pytest
 
 from milo.core.attempt import Outcome, Status, Usage
-from milo.core.budget import Budget
+from milo.core.budget import Budget, Spend
+from milo.core.calls import CallEntry, CallMark
 from milo.core.plan import RunPlan
 from milo.store import RunReader, RunStore, encode_plan
+from milo.store.calls import CallLog
 from milo.store.codec import encode
+from milo.store.files import Disk
+from milo.store.lock import Owner
 from milo.testing.synthetic_run import SyntheticRun
 from milo.views.plain import PlainView
 from milo.views.progress_file import NotedView, live_snapshot, quick_status, read_note
 from milo.views.spending import split_of_tasks, tally
-from milo.views.status import RunState, status_of
+from milo.views.status import RunState, status_json, status_of, status_text
 from milo.views.status_fold import Folded
 from milo.views.view import Progress, Work
 
@@ -141,6 +147,62 @@ def test_a_live_run_tells_its_queue_and_what_is_in_flight(
     monkeypatch.setattr(RunReader, "owner", lambda _: object())
     found = quick(run)
     assert (found.queued, found.in_flight, found.state) == (9, 4, RunState.FINISHED)
+
+
+def test_a_run_on_another_machine_goes_on_while_its_note_is_fresh(run: Path) -> None:
+    """Over a shared file system nobody can look for the process, but its notes keep coming."""
+    journal = run / "journal.jsonl"
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
+    view = NotedView(PlainView(io.StringIO()), run, lambda: 6100.0)
+    view.start("t")
+    view.progress(Progress(budget=Budget(), slots_busy=4, slots_total=8, queued=9))
+    assert quick(run).state is RunState.INTERRUPTED
+    there = Owner(pid=7, host="another", boot="b", started="1")
+    (run / "lock").write_bytes(encode(there))
+    assert (quick(run).state, quick(run).queued) == (RunState.RUNNING, 9)
+    with RunReader(run) as reader:
+        assert quick_status(reader, 9000.0).state is RunState.INTERRUPTED
+
+
+def test_what_a_kill_cut_is_charged_and_told(run: Path) -> None:
+    def entry(mark: CallMark) -> CallEntry:
+        amount = Spend(tokens=100, dollars=0.25)
+        return CallEntry(mark=mark, role="target", call="c", scope="a", amount=amount)
+
+    log = CallLog(run / "calls.jsonl", Disk())
+    log.append([entry(CallMark.RESERVED), entry(CallMark.UNSETTLED)])
+    log.close()
+    found = quick(run)
+    assert found.spent == Spend(attempts=found.coverage.attempted, tokens=100, dollars=0.25)
+    told = json.loads(status_json(found))["unsettled"]
+    assert told == {"calls": 1, "roles": ["target"], "tokens": 100, "dollars": 0.25}
+    assert "unsettled: 1 call (target) cut by a kill" in status_text(found)
+
+
+@pytest.mark.parametrize("with_note", [False, True])
+def test_a_torn_end_of_the_journal_is_said_unless_it_is_being_written(
+    run: Path, with_note: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if with_note:
+        note(run).stop()
+    with (run / "journal.jsonl").open("ab") as journal:
+        journal.write(b'{"kind":"run_')
+    assert "warning: " in status_text(quick(run)) and "ignored 13 bytes" in quick(run).warnings[0]
+    monkeypatch.setattr(RunReader, "owner", lambda _: object())
+    assert quick(run).warnings == ()
+
+
+def test_a_full_disk_costs_the_note_and_not_the_search(run: Path) -> None:
+    def full(descriptor: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "full")
+
+    view = NotedView(PlainView(io.StringIO()), run, lambda: 6000.0, Disk(write=full))
+    with RunReader(run) as reader:
+        view.start("t", ())
+        view.update(tuple(reader.records()))
+    view.progress(Progress(budget=Budget()))
+    view.stop()
+    assert read_note(run) is None
 
 
 def test_a_dead_run_tells_no_queue(run: Path) -> None:

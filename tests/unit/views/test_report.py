@@ -77,6 +77,7 @@ def test_a_report_of_a_run_that_goes_on_says_so(report_of: Any) -> None:
     report = report_of("moves")
     assert report.headline.startswith("No winner yet")
     assert any("has not ended" in warning for warning in report.warnings)
+    assert not any("for the winner" in warning for warning in report.warnings), "there is none"
 
 
 def test_an_empty_journal_gives_an_empty_report(report_of: Any) -> None:
@@ -217,6 +218,17 @@ def test_no_line_of_the_report_is_wider_than_the_terminal(report_of: Any, width:
     words = _terminal(report_of("finished"), width)
     assert max(len(line) for line in words.splitlines()) <= width
     assert words.count("i3.2") >= 1
+
+
+@pytest.mark.parametrize("width", [30, 40, 60])
+def test_a_narrow_terminal_never_loses_the_names_of_what_was_measured(
+    report_of: Any, width: int
+) -> None:
+    """Figures without the harness that they belong to say nothing."""
+    lines = _terminal(report_of("finished"), width).splitlines()
+    result = lines[lines.index(next(line for line in lines if line.startswith("Result on"))) :]
+    assert next(line for line in result if "PR@k" in line).startswith("harness")
+    assert any(line.startswith("winner i2.2") for line in result)
 
 
 def test_markup_in_a_mutators_words_stays_words(report_of: Any) -> None:

@@ -39,6 +39,26 @@ def test_an_interrupted_run_says_how_to_go_on(make_story: Any) -> None:
     assert "interrupted: resume with `milo resume runs/demo`" in words
 
 
+def test_a_run_that_was_killed_before_its_first_record_says_how_to_begin(make_story: Any) -> None:
+    words = status_text(_status(make_story("empty")))
+    assert "not started: resume with `milo resume runs/demo`" in words
+
+
+def test_a_path_with_a_blank_is_quoted_where_it_is_to_be_typed(make_story: Any) -> None:
+    assert _status(make_story("moves"), run="my runs/demo").resume == "milo resume 'my runs/demo'"
+
+
+def test_each_limit_that_binds_stands_beside_what_is_used_of_it(make_story: Any) -> None:
+    """One glance must tell how long a run will still go on."""
+    status = _status(make_story("moves"))
+    hours = round(status.active_s / 3600, 3)
+    made = status.coverage.attempted
+    assert f"budget: hours {hours} of 0.2; attempts {made} of 900\n" in status_text(status)
+    story = make_story("moves")
+    story.add(RunResumed(overrides=("budget.attempts=5000",)))
+    assert f"attempts {made} of 5000" in status_text(_status(story))
+
+
 def test_islands_show_rounds_verdicts_and_their_best(make_story: Any) -> None:
     islands = {i.island: i for i in _status(make_story("moves")).islands}
     assert (islands["i2"].tried, islands["i2"].admitted) == (2, 1)

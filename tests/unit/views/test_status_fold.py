@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from milo.core.events import Event, Record
+from milo.core.events import Event, Record, RunResumed
 from milo.core.moves import Curriculum, Speciate
 from milo.store.codec import decode, encode
 from milo.testing.synthetic_run import SyntheticRun
@@ -68,6 +69,15 @@ def test_from_nothing_on_it_folds_a_run_without_moves() -> None:
     records = recorded(1, candidates=8)
     assert not any(regroups(record.event) for record in records)
     assert carried(Folded(), records) == fold_of(records)
+
+
+def test_a_resume_with_another_budget_is_left_to_the_whole_fold() -> None:
+    records = recorded(1, candidates=8)
+    last = records[-1]
+    for overrides in ((), ("budget.hours=9",)):
+        again = replace(last, seq=last.seq + 1, event=RunResumed(overrides=overrides))
+        found = carried(fold_of(records), [again])
+        assert found == (None if overrides else fold_of([*records, again]))
 
 
 def test_it_comes_back_from_json_as_it_was() -> None:

@@ -137,8 +137,10 @@ def test_an_unknown_word_is_refused(tmp_path: Path) -> None:
         choose_tracker(TrackingPlan(wandb="ofline"), "demo", tmp_path, {})
 
 
-def test_a_runs_id_is_its_names_own() -> None:
-    assert run_id("runs/a") == run_id("runs/a") != run_id("runs/b")
+def test_a_runs_id_is_its_own_also_where_another_multirun_has_a_job_of_its_name() -> None:
+    """With one id for both, wandb would take the second for the first, and drop its points."""
+    assert run_id("0-seed=1", 1.5) == run_id("0-seed=1", 1.5)
+    assert len({run_id("0-seed=1", 1.5), run_id("0-seed=1", 2.5), run_id("1-seed=2", 1.5)}) == 3
 
 
 class FakeRun:
