@@ -82,7 +82,7 @@ def exhausted_lineage(view: PopulationView, state: IslandState) -> Finding | Non
 def dry_mutator(view: PopulationView, state: IslandState) -> Finding | None:
     """Children of the current mutator repeatedly rejected, inert, or variations of failures."""
     recent = recent_children(view, state, since_reassign=True)
-    if len(recent) < view.patience or any(_is_gain(view, node) for node in recent):
+    if len(recent) < view.patience or any(_is_gain(view, state, node) for node in recent):
         return None
     inert = sum(_is_inert(view, node) for node in recent)
     repeated = len(recent) - len({node.change.title for node in recent})
@@ -197,11 +197,16 @@ def _solved(node: Node, tasks: Sequence[str]) -> frozenset[str]:
     return frozenset(t for t in tasks if t in scores and scores[t].reward >= SOLVED)
 
 
-def _is_gain(view: PopulationView, node: Node) -> bool:
-    """Whether an admitted child is more than its parent scored again: it solves other tasks, but
-    for chance, or costs less."""
+def _is_gain(view: PopulationView, state: IslandState, node: Node) -> bool:
+    """Whether a child was admitted and is more than its parent scored again.
+
+    It is no more where the island stalls, so that it was not better on validation, and it neither
+    solves other tasks, but for chance, nor costs less.
+    """
     if node.verdict is not Verdict.ADMITTED:
         return False
+    if state.stall < view.patience:
+        return True
     parent = view.lineage[node.parents[0]]
     shared = [task for task in node.evaluation("search") if task in parent.evaluation("search")]
     mine, before = node.fitness("search", shared), parent.fitness("search", shared)

@@ -28,7 +28,7 @@ from landscape_runs import STRATEGIES, first_answer, healthy_answer, truth_of
 
 from milo.testing.stalls import DIAGNOSES, Kind, draw_world
 
-FIRST_SEED = 20_000
+FIRST_SEED = 30_000
 RIGHT, BETTER = 0.95, 0.8
 Z = 1.96
 

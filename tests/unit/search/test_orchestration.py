@@ -90,6 +90,8 @@ def test_a_dry_mutator_counts_only_children_since_its_assignment():
 def test_a_child_admitted_by_chance_does_not_hide_a_dry_mutator_but_a_cheaper_one_does():
     scene = Scene().island("i1", LOW).failures("i1", LOW)
     scene.candidate("i1.9", ("i1.0",), LOW, Verdict.ADMITTED)
+    assert Diagnosis.DRY_MUTATOR not in names(scene.view(), "i1"), "validation may have improved"
+    scene.stalled("i1", 2)
     found = {f.diagnosis: f.words for f in diagnose(scene.view(), "i1")}
     assert "1 admitted by chance" in found[Diagnosis.DRY_MUTATOR]
     scene.candidate("i1.10", ("i1.0",), LOW, Verdict.ADMITTED, costs={"tokens": 1.0})
