@@ -15,7 +15,7 @@ from milo.app.convert import flat, nearest
 from milo.app.registries import reach_of
 from milo.core.errors import ConfigError
 from milo.core.plan import AdmissionKind, RunPlan, StrategyPlan
-from milo.core.redaction import secrets_in_address
+from milo.core.redaction import SECRET_NAME, secrets_in_address
 
 
 class Rule(NamedTuple):
@@ -88,10 +88,15 @@ def rules() -> Mapping[str, Rule]:
 def _model_rules() -> Mapping[str, Rule]:
     return {
         "model.name": _filled(),
+        "model.key_variable": Rule(
+            "the name of a variable that says that it holds a key, such as MY_SERVER_KEY",
+            lambda v: not v or (v.isidentifier() and v.isupper() and bool(SECRET_NAME.search(v))),
+        ),
         "model.temperature": _at_least(0),
         "model.max_calls": _at_least(1),
         "model.max_tokens": _at_least(1),
         "model.max_output_tokens": _at_least(1),
+        "model.call_seconds": _above(0),
         "model.context": _at_least(256),
         "model.parallel": _at_least(1),
         "model.threads": _at_least(0),
@@ -113,7 +118,8 @@ def check(plan: RunPlan) -> None:
     values = flat(plan)
     for key, rule in rules().items():
         if values[key] is not None and not rule.holds(values[key]):
-            raise ConfigError(key, rule.expected, repr(values[key]))
+            shown = "another text" if key in NEVER_SHOWN else repr(values[key])
+            raise ConfigError(key, rule.expected, shown)
     _check_pipeline(plan.strategy)
     if not plan.agents.mutators:
         raise ConfigError("mutators", "at least one mutator", "an empty list")
@@ -136,6 +142,11 @@ def check(plan: RunPlan) -> None:
             "a model.name at the hub or a folder of weights, and no model.base_url",
             f"model.name={plan.model.name}",
         )
+    nobodys = plan.model.server.kind or plan.model.name in NOT_HOSTED
+    if plan.model.key_variable and nobodys and not plan.model.base_url:
+        raise ConfigError(
+            "model.key_variable", "a hosted model, or model.base_url", f"model={plan.model.name}"
+        )
     if plan.model.path and plan.model.name not in LOCAL_MODELS:
         raise ConfigError(
             "model.path", f"model={LOCAL_MODELS[0]} beside it", f"model.name={plan.model.name}"
@@ -152,6 +163,9 @@ def _check_pipeline(strategy: StrategyPlan) -> None:
             str(strategy.pipeline_depth),
         )
 
+
+NEVER_SHOWN = frozenset({"model.key_variable"})
+"""Keys whose value may be a secret where it is wrong."""
 
 LOCAL_MODELS = ("local", "local-small")
 """Models that MILO itself serves."""

@@ -235,9 +235,11 @@ def _run(args: argparse.Namespace) -> int:
 def _agreed(plan: RunPlan, terminal: Callable[[str], str]) -> bool:
     """Whether the user goes on, once told what money is at stake; nobody is asked where none is."""
     from milo.app.foresight import agreed, at_stake
-    from milo.app.pricing import price_book
+    from milo.app.pricing import price_book, require_prices
 
-    return agreed(at_stake(plan, price_book(plan)), terminal)
+    prices = price_book(plan)
+    require_prices(plan, prices)
+    return agreed(at_stake(plan, prices), terminal)
 
 
 def _multirun(args: argparse.Namespace) -> int:

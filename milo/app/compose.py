@@ -19,7 +19,7 @@ import numpy as np
 from platformdirs import user_cache_path
 
 from milo.app.checks import LOCAL_MODELS, NO_MODEL, OWN_MUTATOR
-from milo.app.face import provider_keys
+from milo.app.face import OPENAI_KEY, provider_keys
 from milo.app.leftovers import Leftovers, owner_of, temporary_folder
 from milo.app.model_caller import SessionCaller
 from milo.app.model_servers import demand_of, served_name, server_of
@@ -35,20 +35,20 @@ from milo.core.attempt import Usage
 from milo.core.calls import Purse
 from milo.core.errors import ConfigError
 from milo.core.packages import Packages
-from milo.core.plan import RunPlan
+from milo.core.plan import ModelPlan, RunPlan
 from milo.core.ports import Caps, Mutator, Orchestrator, Upstream
 from milo.core.redaction import SHORTEST, secrets_of
 from milo.core.servers import ModelServer, ServerDemand
 from milo.core.task import Suite
 from milo.gateway.http_upstream import HttpUpstream
-from milo.gateway.line import Line
+from milo.gateway.line import Line, Policy
 from milo.gateway.litellm_upstream import LitellmUpstream
 from milo.gateway.llama_server import ServerSettings, embedded_server
 from milo.gateway.pace import Pace
 from milo.gateway.paying import checked
 from milo.gateway.pins import SAMPLING_OF_LLAMA, Pins, model_label
 from milo.gateway.price_book import PriceBook
-from milo.gateway.prices import FREE
+from milo.gateway.prices import FREE, Price
 from milo.gateway.proxy import Gateway
 from milo.gateway.replay_upstream import ReplayUpstream
 from milo.gateway.replica_upstream import ReplicaUpstream
@@ -74,6 +74,20 @@ class SystemClock:
 def provider_secrets() -> Mapping[str, str]:
     """The providers' keys that this process's environment holds, by name; never recorded."""
     return {name: os.environ[name] for name in provider_keys(os.environ)}
+
+
+def key_of(model: ModelPlan) -> str:
+    """The key that the frozen model's provider is given; "" leaves it to litellm, or gives none."""
+    named = model.key_variable or (OPENAI_KEY if model.base_url else "")
+    return os.environ.get(named, "").strip()
+
+
+def require_key(plan: RunPlan) -> None:
+    """Refuse a `model.key_variable` that this process's environment lacks."""
+    if plan.model.key_variable and not plan.replay and not key_of(plan.model):
+        raise ConfigError(
+            "model.key_variable", "a variable of the environment", plan.model.key_variable
+        )
 
 
 def all_secrets() -> tuple[str, ...]:
@@ -190,6 +204,7 @@ class AppParts:
                 extra=SAMPLING_OF_LLAMA if local else frozenset(),
             ),
             rng=np.random.default_rng(self.plan.seed),
+            policy=Policy(call_timeout_s=model.call_seconds),
             secrets=all_secrets(),
             price=target_price(self.plan, self.prices),
             pace=None if ours or self.plan.replay else Pace(time.monotonic),
@@ -207,18 +222,12 @@ class AppParts:
         model = self.plan.model
         if model.name == NO_MODEL:
             return NoUpstream()
-        if model.base_url:
-            wire = model.name.rpartition("/")[2]
-            key = provider_secrets().get("OPENAI_API_KEY", "")
-            price = target_price(self.plan, self.prices)
-            label = self._label()
-            return HttpUpstream(model.base_url, label, wire_model=wire, api_key=key, price=price)
         if model.server.kind:
             price = target_price(self.plan, self.prices)
             name = served_name(model)
             return ReplicaUpstream(self.servers, self._label(), wire_model=name, price=price)
-        if model.name not in LOCAL_MODELS:
-            return LitellmUpstream(model.name, self._label(), price=self.prices.price(model.name))
+        if model.base_url or model.name not in LOCAL_MODELS:
+            return self._hosted(model.name, self._label())
         path, digest = local_weights(self.plan)
         settings = ServerSettings(
             context=model.context, parallel=model.parallel, threads=model.threads
@@ -226,6 +235,23 @@ class AppParts:
         server = embedded_server(path, settings, scratch / "model.log")
         label = self._label(digest, context=model.context)
         return ReplicaUpstream((server,), label, wire_model="local", price=FREE)
+
+    def _hosted(self, name: str, label: str) -> Upstream:
+        """A model that somebody serves: the frozen one, or one that an agent thinks with.
+
+        An agent that thinks with the frozen model asks the same server, with the same key.
+        """
+        model, price = self.plan.model, self._price(name)
+        if name != model.name:
+            return LitellmUpstream(name, label, price=price)
+        key = key_of(model)
+        if not model.base_url:
+            return LitellmUpstream(name, label, api_key=key, price=price)
+        return HttpUpstream(model.base_url, label, wire_model=name, api_key=key, price=price)
+
+    def _price(self, name: str) -> Price | None:
+        own = name == self.plan.model.name and self.plan.model.base_url
+        return target_price(self.plan, self.prices) if own else self.prices.price(name)
 
     def _label(self, digest: str = "", **limits: int) -> str:
         """The frozen model as attempt keys name it."""
@@ -264,8 +290,8 @@ class AppParts:
         if not name:
             raise ConfigError("mutators.model", f"a litellm model for {mutator}", "none")
         recording = self.replay()
-        upstream: Upstream = (
-            LitellmUpstream(name, name, price=self.prices.price(name))
+        upstream = (
+            self._hosted(name, name)
             if recording is None
             else ReplayUpstream(name, recording.exchanges, loosely=is_program(mutator))
         )
@@ -273,8 +299,9 @@ class AppParts:
             upstream=upstream,
             pins=Pins(model=name),
             rng=np.random.default_rng(self.plan.seed),
+            policy=Policy(call_timeout_s=self.plan.model.call_seconds),
             secrets=all_secrets(),
-            price=self.prices.price(name),
+            price=self._price(name),
             purse=self.purse,
             role="orchestrator" if mutator == "orchestrator" else "mutator",
         )

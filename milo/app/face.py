@@ -43,6 +43,10 @@ PROVIDER_KEYS = (
 """Environment variables by which providers' keys are given; only their presence is looked at."""
 
 
+OPENAI_KEY = "OPENAI_API_KEY"
+"""Whose value servers that speak OpenAI's format are given where no other is named."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SeedsChoice:
     """The `seeds` group."""

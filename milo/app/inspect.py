@@ -9,7 +9,7 @@ import io
 import json
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 
@@ -22,7 +22,7 @@ from milo.core.lineage import Node
 from milo.core.population import Population
 from milo.store import RunReader, find_run
 from milo.views.concluding import build_report
-from milo.views.lost_calls import unsettled_of, unsettled_words
+from milo.views.lost_calls import unrecorded_words, unsettled_of, unsettled_words
 from milo.views.progress_file import is_driven, quick_status
 from milo.views.report import Place, Report, report_json
 from milo.views.status import Status, status_json
@@ -65,7 +65,11 @@ def status(path: Path, now: float) -> Status:
 def status_text(path: Path, *, as_json: bool) -> str:
     """What `milo status` prints."""
     found = status(path, time.time())
-    return status_json(found) if as_json else status_words(found)
+    if as_json:
+        return status_json(found)
+    with RunReader(path) as reader:
+        more = unrecorded_words(reader.calls, found.spend.values())
+    return "\n".join(filter(None, (status_words(found), more)))
 
 
 class RunRecords:
@@ -100,7 +104,10 @@ def report_of(path: Path, notes: Sequence[str] = ()) -> Report:
         # What a living writer is just writing is not torn.
         torn = () if driven else reader.warnings
         told = (*notes, *torn, *([lost] if lost else []))
-        return build_report(records, _place(reader, records.population, driven=driven), told)
+        place = _place(reader, records.population, driven=driven)
+        report = build_report(records, place, told)
+        more = unrecorded_words(reader.calls, report.spending.by_role.values())
+    return replace(report, warnings=(*report.warnings, *([more] if more else [])))
 
 
 def _place(reader: RunReader, population: Population, *, driven: bool) -> Place:

@@ -18,13 +18,13 @@ from milo.app import recipes
 from milo.app.agents import check_agents
 from milo.app.arena import arena_seeds
 from milo.app.checks import LOCAL_MODELS, NO_MODEL
-from milo.app.compose import AppParts, SystemClock, weights_cache
+from milo.app.compose import AppParts, SystemClock, require_key, weights_cache
 from milo.app.config import amend
 from milo.app.following import Following
 from milo.app.foresight import Foresight, size_of
 from milo.app.inspect import locate, report_of
 from milo.app.packages import Shelf, check_packages, programs_folder
-from milo.app.pricing import keep, kept, price_book
+from milo.app.pricing import AT_RESUME, keep, kept, price_book, require_prices
 from milo.app.resuming import changes_of, on_record
 from milo.app.suite_tools import left_out_words
 from milo.core.budget import Budget, Spend
@@ -63,6 +63,8 @@ def launch(plan: RunPlan) -> int:
         plan = replace(plan, replay=str(locate(plan.replay, Path("runs")).resolve()))
     seeds = load_seeds(plan)
     parts = AppParts(plan=plan, path=Path(plan.run), prices=price_book(plan))
+    require_key(plan)
+    require_prices(plan, parts.prices)
     suite = parts.suite()
     words = expectation(plan, suite, len(seeds))
     if suite.left_out:
@@ -102,8 +104,10 @@ def resume(path: Path, *, allow: Sequence[str]) -> int:
     for change in changes:
         print(f"changed: {change}")
     plan = replace(amend(recorded, allow) if allow else recorded, run=str(path.resolve()))
-    fetch_weights(plan)
     parts = AppParts(plan=plan, path=path.resolve(), prices=kept(path, recorded))
+    require_key(plan)
+    require_prices(plan, parts.prices, AT_RESUME)
+    fetch_weights(plan)
     overrides = tuple(change.override for change in changes)
     return drive(parts, seeds or load_seeds(plan), f"resuming {path}", overrides, past)
 

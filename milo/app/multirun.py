@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from milo.app.asking import ask
 from milo.app.config import compose, known_keys, require_budget
 from milo.app.overrides import SweepJob, canonical, expand
+from milo.app.pricing import price_book, require_prices
 from milo.app.run_progress import RunProgress
 from milo.core.errors import ConfigError, MiloError, RunError
 from milo.core.plan import RunPlan
@@ -117,6 +118,7 @@ def prepare(
         plans = [_plan_of(job, folder) for job in jobs]
     for plan in plans:
         require_budget(plan)
+        require_prices(plan, price_book(plan))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MANIFEST).write_text(json.dumps({"overrides": list(words)}) + "\n")
     return tuple(zip(jobs, plans, strict=True))

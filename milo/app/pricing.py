@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from milo.app.checks import NOT_HOSTED, OWN_MUTATOR
+from milo.agents.pool import needs_model
+from milo.app.checks import NOT_HOSTED
+from milo.core.errors import ConfigError
 from milo.core.plan import RunPlan
 from milo.gateway.price_book import PriceBook, read_book, snapshot
 from milo.gateway.prices import FREE, Price
 
 FILE = "prices.json"
+AT_START = (
+    'model.prices=FILE, a file of {"NAME": {"uncached_input": 0.5, "output": 1.5}} in dollars per '
+    "million tokens, zeros for what costs nothing"
+)
+AT_RESUME = (
+    "a run keeps those of its start: --allow-changes budget.dollars=null lifts the limit, a new "
+    "run may have others"
+)
 
 
 def price_book(plan: RunPlan) -> PriceBook:
@@ -31,10 +41,14 @@ def _own_server(plan: RunPlan) -> bool:
 
 
 def _of_agents(plan: RunPlan) -> set[str]:
-    """The models that mutators, the orchestrator and the judge have of their own."""
-    pool = [entry for entry in plan.agents.mutators if not entry.startswith(OWN_MUTATOR)]
-    others = {plan.agents.model, plan.agents.judge}
-    return ({entry.partition(":")[2] for entry in pool} | others) - {""}
+    """The models that mutators, the orchestrator and the judge think with, but for the frozen one
+    on a server of the user's own."""
+    agents = plan.agents
+    pairs = (entry.partition(":")[::2] for entry in agents.mutators)
+    named = {model or agents.model for kind, model in pairs if needs_model(kind)} | {agents.judge}
+    if agents.orchestrator == "agent" and plan.strategy.orchestrator:
+        named.add(agents.model)
+    return named - {"", plan.model.name if plan.model.base_url else ""}
 
 
 def unpriced(plan: RunPlan, book: PriceBook) -> tuple[str, ...]:
@@ -43,6 +57,22 @@ def unpriced(plan: RunPlan, book: PriceBook) -> tuple[str, ...]:
     if target_price(plan, book) is None:
         unknown.add(plan.model.name)
     return tuple(sorted(unknown))
+
+
+def require_prices(plan: RunPlan, book: PriceBook, way: str = AT_START) -> None:
+    """Refuse a limit in dollars over a model whose price is unknown: it would bind nothing.
+
+    Raises `ConfigError`, which names the model and the way out. A replay pays nobody.
+    """
+    unknown = unpriced(plan, book)
+    if plan.budget.dollars is None or plan.replay or not unknown:
+        return
+    searched = f" in {plan.model.prices}" if plan.model.prices else ""
+    raise ConfigError(
+        f"budget.dollars={plan.budget.dollars:g}",
+        f"a known price of every model ({way})",
+        f"none of {', '.join(unknown)}{searched}",
+    )
 
 
 def target_price(plan: RunPlan, book: PriceBook) -> Price | None:

@@ -20,6 +20,8 @@ CHANGEABLE = (
     "suite.path",
     "model.path",
     "model.base_url",
+    "model.key_variable",
+    "model.call_seconds",
     "model.parallel",
     "model.threads",
     "model.requests_per_minute",

@@ -12,6 +12,9 @@ from milo.core.fitness import Fitness, TaskScore
 from milo.core.harness import Harness
 from milo.core.tree import FileTree
 
+NOTHING_FETCHED = "nothing is fetched"
+"""How a request is refused whose pictures or files the model's server would have to fetch."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Exchange:

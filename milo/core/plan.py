@@ -125,7 +125,10 @@ class ModelPlan:
     path: str = ""
     """A GGUF file for ``local``; empty for the built-in weights."""
     base_url: str = ""
-    """An OpenAI-compatible server to use instead of the provider's own."""
+    """An OpenAI-compatible server to use instead of the provider's own; it is asked for `name`."""
+    key_variable: str = ""
+    """The environment variable with the key, such as ``MY_SERVER_KEY``; empty for the provider's
+    own, which is ``OPENAI_API_KEY`` with a `base_url`."""
     prices: str = ""
     """A JSON file of prices by model, dollars per million tokens, before litellm's own."""
     temperature: float | None = None
@@ -136,6 +139,8 @@ class ModelPlan:
     """Tokens per attempt, input and output together."""
     max_output_tokens: int = 512
     """Output tokens per call."""
+    call_seconds: float = 300.0
+    """Seconds after which a call is given up and tried again."""
     context: int = 4096
     """Context length of an embedded model, tokens per request."""
     parallel: int = 4

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 
 from aiohttp import web
 
+from milo.core.ports import Emit
 from milo.gateway.formats import JSON, Wire
 from milo.gateway.line import Reply
 
@@ -14,6 +17,9 @@ FINAL = {"x-should-retry": "false"}
 """Asks the providers' client libraries not to try again what will not get better."""
 
 FINAL_STATUSES = frozenset({401, 429, 503, 504})
+Ask = Callable[[Emit], Coroutine[object, object, Reply]]
+MOST_HELD = 64 * 1024
+"""Bytes that may wait for a slow caller before the provider's stream is left alone."""
 
 
 def plain(wire: Wire, reply: Reply, asked: JSON) -> web.Response:
@@ -29,8 +35,9 @@ class Door:
     """One streamed answer. Nothing is sent before the first chunk, so that a call that fails
     before it is answered with its status. One owner.
 
-    A caller that has gone away is noticed by the server, which cancels the handler; until then
-    what is written to it is dropped.
+    Chunks that come together leave together: a gateway that has more to do than it can sends less
+    often, instead of falling behind. A caller that has gone away is noticed by the server, which
+    cancels the handler; until then what is written to it is dropped.
     """
 
     def __init__(self, request: web.Request, wire: Wire, asked: JSON, model: str) -> None:
@@ -39,33 +46,63 @@ class Door:
         self._asked = asked
         self._encoder = wire.encoder(asked, model)
         self._response: web.StreamResponse | None = None
+        self._waiting: list[bytes] = []
+        self._held = 0
+        self._news, self._room = asyncio.Event(), asyncio.Event()
         self._gone = False
 
-    async def emit(self, chunk: JSON) -> None:
-        """Send what the chunk comes to."""
-        await self._write(self._encoder.chunk(chunk))
+    async def answer(self, ask: Ask) -> web.StreamResponse:
+        """Have the call made, and send its answer as it comes."""
+        asking = asyncio.ensure_future(ask(self._emit))
+        asking.add_done_callback(lambda _: self._news.set())
+        try:
+            while not asking.done():
+                await self._news.wait()  # for a chunk, or the end of the call
+                self._news.clear()
+                if not asking.done():
+                    await self._send()
+            return await self._finish(asking.result())
+        finally:
+            asking.cancel()
 
-    async def finish(self, reply: Reply) -> web.StreamResponse:
+    async def _emit(self, chunk: JSON) -> None:
+        """Have sent what the chunk comes to; waits while too much of it does."""
+        data = self._encoder.chunk(chunk)
+        if not data or self._gone:
+            return
+        self._waiting.append(data)
+        self._held += len(data)
+        self._news.set()
+        while self._held > MOST_HELD and not self._gone:
+            self._room.clear()
+            await self._room.wait()  # set when all of it is sent, or has nowhere to go
+
+    async def _finish(self, reply: Reply) -> web.StreamResponse:
         """Send the end of the answer, or what kept it from ending."""
-        if not reply.ok and self._response is None:
+        if not reply.ok and self._response is None and not self._waiting:
             return plain(self._wire, reply, self._asked)
         if reply.ok:
-            await self._write(self._encoder.end(reply.body))
+            self._waiting.append(self._encoder.end(reply.body))
         else:
-            await self._write(self._encoder.error(reply.status, reply.body))
+            self._waiting.append(self._encoder.error(reply.status, reply.body))
+        await self._send()
         assert self._response is not None
         if not self._gone:
             with suppress(ConnectionError):
                 await self._response.write_eof()
         return self._response
 
-    async def _write(self, data: bytes) -> None:
-        if not data or self._gone:
-            return
+    async def _send(self) -> None:
+        """Write what waits."""
+        data = b"".join(self._waiting)
+        self._waiting.clear()
+        self._held = 0
         try:
-            if self._response is None:
+            if self._response is None and data:
                 self._response = web.StreamResponse(headers=EVENT_STREAM)
                 await self._response.prepare(self._request)
-            await self._response.write(data)
+            if self._response is not None and not self._gone:
+                await self._response.write(data)
         except ConnectionError:
             self._gone = True
+        self._room.set()

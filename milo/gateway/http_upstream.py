@@ -13,12 +13,15 @@ from milo.core.attempt import Usage
 from milo.core.errors import ModelError
 from milo.core.ports import Completion, Emit
 from milo.gateway.chunks import Assembly
+from milo.gateway.formats import mapping, objects
+from milo.gateway.outside import leniently
 from milo.gateway.prices import Price
 from milo.gateway.sse import events
 from milo.gateway.usage import metered
 from milo.gateway.wire import error_body, error_message, redact, without_secrets
 
 MAX_REPLY_BYTES = 32 * 1024 * 1024
+MAX_LIST_BYTES, MODELS_SHOWN = 1024 * 1024, 8
 CONNECT_S = 10.0
 STREAMED: Mapping[str, object] = {"stream": True, "stream_options": {"include_usage": True}}
 
@@ -83,8 +86,33 @@ class HttpUpstream:
         done = await self.complete(request, "check", 0)
         if done.status >= 300:
             said = f"HTTP {done.status}: {error_message(done.body)}"
-            raise ModelError(f"model {self._label} at {self._url} does not answer: {said}")
+            raise ModelError(
+                f"model {self._wire_model} at {self._url} does not answer: {said} "
+                f"({await self._hint(done.status)})"
+            )
         return done.usage
+
+    async def _hint(self, status: int) -> str:
+        """What the user may look at: the key, or the names under which the server has models."""
+        if status in (401, 403):
+            return "it was given a key" if self._key else "it was given no key"
+        names = await self._served()
+        if names:
+            return f"it serves {', '.join(names)}"
+        return f"it lists no models at {self._url}/models; most addresses end in /v1"
+
+    async def _served(self) -> list[str]:
+        """The models that the server lists; none where it lists nothing in time."""
+        limit = aiohttp.ClientTimeout(total=CONNECT_S)
+        try:
+            async with self._pool().get(
+                f"{self._url}/models", allow_redirects=False, timeout=limit
+            ) as response:
+                raw = (await response.content.read(MAX_LIST_BYTES)).decode(errors="replace")
+            found = objects(mapping(leniently(raw)).get("data"))
+        except (aiohttp.ClientError, OSError, TimeoutError, ValueError):
+            return []
+        return [self._clean(str(model.get("id"))) for model in found[:MODELS_SHOWN]]
 
     async def close(self) -> None:
         """Close the pool; a later call opens another."""
@@ -153,7 +181,7 @@ def retry_after(headers: Mapping[str, str]) -> float:
 
 def _parse(status: int, text: str) -> Mapping[str, object]:
     try:
-        body = json.loads(text)
+        body = leniently(text)
     except ValueError:
         body = None
     if isinstance(body, dict) and (status >= 300 or isinstance(body.get("choices"), list)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TypeVar
 
@@ -79,12 +79,17 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reply:
-    """What one call came to, as the caller sees it; `fault` is the provider's failure."""
+    """What one call came to, as the caller sees it; `fault` is the provider's failure.
+
+    `untold` counts the tries that were cut or broke off under way: the provider may charge for
+    each, and told the usage of none.
+    """
 
     status: int
     body: Mapping[str, object]
     usage: Usage
     fault: str = ""
+    untold: int = 0
 
     @property
     def ok(self) -> bool:
@@ -95,11 +100,12 @@ class Reply:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Try:
     """One try: a final reply, or the reason to try again, and for how long the provider wants to
-    be left alone."""
+    be left alone. `untold` as in `Reply`."""
 
     reply: Reply | None = None
     problem: str = ""
     wait_s: float = 0.0
+    untold: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -119,15 +125,15 @@ async def call(line: Line, ask: Ask) -> Reply:
 
     What the caller has begun to see is not tried again.
     """
-    problem = ""
+    problem, untold = "", 0
     for failed in range(1, line.policy.tries + 1):
         left = ask.deadline - line.now()
         if left <= 0:
             break
         tried = await _try_once(line, ask, left)
         if tried.reply is not None:
-            return tried.reply
-        problem = tried.problem or problem
+            return replace(tried.reply, untold=untold)
+        problem, untold = tried.problem or problem, untold + tried.untold
         wait = max(tried.wait_s, line.policy.wait_s(failed, line.rng))
         begun = ask.relay is not None and ask.relay.started
         if not tried.problem or begun or failed == line.policy.tries:
@@ -135,7 +141,7 @@ async def call(line: Line, ask: Ask) -> Reply:
         if line.now() + wait >= ask.deadline:
             break
         await line.sleep(wait)
-    return faulted(problem) if problem else out_of_time()
+    return replace(faulted(problem) if problem else out_of_time(), untold=untold)
 
 
 def faulted(problem: str) -> Reply:
@@ -158,12 +164,13 @@ async def _try_once(line: Line, ask: Ask, left: float) -> _Try:
         if not entered.is_set():
             return _Try(problem=f"the provider's rate limit left no turn within {limit:g} s")
         ours = limit < left
-        return _Try(problem=f"no answer within {limit:g} s" if ours else "")
+        return _Try(problem=f"no answer within {limit:g} s" if ours else "", untold=True)
     except ReplayMiss as miss:
         text = str(miss)
         return _Try(reply=faulted(text if text.startswith(REPLAY_MISS) else REPLAY_MISS + text))
     except ModelError as error:
-        return _Try(problem=redact(str(error), line.secrets))
+        begun = ask.relay is not None and ask.relay.started
+        return _Try(problem=redact(str(error), line.secrets), untold=begun)
     return _judge(done, line.secrets)
 
 

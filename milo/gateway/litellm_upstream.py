@@ -18,7 +18,9 @@ from milo.core.attempt import Usage
 from milo.core.errors import ModelError
 from milo.core.ports import Completion, Emit
 from milo.gateway.chunks import Assembly
+from milo.gateway.formats import mapping
 from milo.gateway.http_upstream import STREAMED, retry_after
+from milo.gateway.outside import leniently
 from milo.gateway.prices import Price
 from milo.gateway.usage import metered
 from milo.gateway.wire import error_body, error_message, redact, without_secrets
@@ -68,7 +70,7 @@ class LitellmUpstream:
             response = await litellm.acompletion(**self._arguments(request))
         except self._errors as error:
             return self._failed(error, monotonic() - began)
-        body = json.loads(without_secrets(response.model_dump_json(), (self._key,)))
+        body = mapping(leniently(without_secrets(response.model_dump_json(), (self._key,))))
         return metered(body, request, self._price, monotonic() - began)
 
     async def stream(
@@ -80,7 +82,7 @@ class LitellmUpstream:
         try:
             response = await litellm.acompletion(**self._arguments({**request, **STREAMED}))
             async for piece in response:
-                chunk = json.loads(piece.model_dump_json(exclude_none=True))
+                chunk = mapping(leniently(piece.model_dump_json(exclude_none=True)))
                 assembly.add(chunk)
                 await emit(chunk)
         except self._errors as error:

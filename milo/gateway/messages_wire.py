@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from milo.core.evidence import NOTHING_FETCHED
 from milo.gateway.formats import JSON, BadRequest, Translated, first_choice, mapping, objects
 from milo.gateway.messages_stream import MessagesEncoder, stop_reason, usage_of
+from milo.gateway.outside import leniently
 from milo.gateway.wire import error_message
 
 SAME = ("model", "max_tokens", "temperature", "top_p", "top_k", "stream", "thinking", "metadata")
@@ -28,7 +30,7 @@ KINDS = {
 }
 CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 CACHE = "cache_control"
-LOCAL_ONLY = "give its content as base64: the model fetches nothing from the network"
+LOCAL_ONLY = f"give its content as base64, {NOTHING_FETCHED}"
 
 
 class MessagesWire:
@@ -244,7 +246,7 @@ def _tool_use(call: JSON) -> dict[str, Any]:
 def _arguments(text: str) -> JSON:
     """A tool's input is an object; what the model wrote instead is handed over as text."""
     try:
-        value = json.loads(text)
+        value = leniently(text)
     except ValueError:
         value = None
     return value if isinstance(value, dict) else {"arguments": text}

@@ -15,7 +15,7 @@ from milo.gateway.line import Line, Reply, out_of_time, within
 from milo.gateway.pins import LIMITS, Pinned
 from milo.gateway.prices import dollars
 from milo.gateway.tokens import tokens_of_bytes
-from milo.gateway.usage import without_data
+from milo.gateway.usage import READ_BY_MODEL, without_data
 from milo.gateway.wire import error_body
 
 CHECK, CHECK_TOKENS, CHECK_S = "check", 16, 600.0
@@ -33,7 +33,7 @@ def reservation(pinned: Pinned) -> Usage:
 
 def prompt_tokens(pinned: Pinned) -> int:
     """About how many tokens the model is given to read: by size, and so many a picture."""
-    told = [pinned.request[key] for key in ("messages", "tools") if pinned.request.get(key)]
+    told = [pinned.request[key] for key in READ_BY_MODEL if pinned.request.get(key)]
     size = sum(len(json.dumps(without_data(part), default=str)) for part in told)
     return tokens_of_bytes(size) + PICTURE_TOKENS * sum(_pictures(part) for part in told)
 

@@ -6,11 +6,12 @@ the call, buys a dearer service or lets the provider fetch from the network is n
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from milo.gateway.formats import JSON, BadRequest, mapping, objects
+from milo.core.evidence import NOTHING_FETCHED
+from milo.gateway.formats import JSON, BadRequest
+from milo.gateway.outside import strictly
 
 PASSED = frozenset(
     {
@@ -78,10 +79,8 @@ def model_label(
 def parse_request(raw: bytes) -> dict[str, object]:
     """The body as a JSON object; raises `BadRequest` for anything else."""
     try:
-        body = json.loads(raw, parse_constant=_no_constant)
-        if b"\\ud" in raw.lower():
-            json.dumps(body, ensure_ascii=False).encode()
-    except (ValueError, RecursionError) as error:
+        body = strictly(raw)
+    except ValueError as error:
         raise BadRequest(f"the body is not valid JSON: {error}") from error
     if not isinstance(body, dict):
         raise BadRequest("the body must be a JSON object")
@@ -134,19 +133,31 @@ def _check(asked: JSON) -> None:
             raise BadRequest(f"'{key}' must be a positive whole number", key)
     _check_tools(asked.get("tools"))
     for message in messages:
-        for part in objects(message.get("content")):
+        _check_data(message.get("content"))
+
+
+def _check_data(content: object) -> None:
+    """A provider that fetches an address for a harness is a way out of the sandbox, and servers
+    take more kinds of content than OpenAI's (``video_url``, Anthropic's sources)."""
+    if isinstance(content, list):
+        for part in content:
             _check_data(part)
+    elif isinstance(content, Mapping):
+        for key, value in content.items():
+            if key == "file_id" and value is not None:
+                raise BadRequest(
+                    "files must be given as 'file_data', nothing is stored", "messages"
+                )
+            if isinstance(value, str) and _is_elsewhere(str(key), value):
+                raise BadRequest(f"'{key}' must be a 'data:' URL, {NOTHING_FETCHED}", "messages")
+            _check_data(value)
 
 
-def _check_data(part: JSON) -> None:
-    """A provider that fetches an address for a harness is a way out of the sandbox."""
-    image = part.get("image_url")
-    url = mapping(image).get("url") if isinstance(image, Mapping) else image
-    named = mapping(part.get("file")).get("file_id")
-    if url is not None and not str(url).startswith("data:"):
-        raise BadRequest("pictures must be given as 'data:' URLs, nothing is fetched", "messages")
-    if named is not None:
-        raise BadRequest("files must be given as 'file_data', nothing is stored", "messages")
+def _is_elsewhere(key: str, value: str) -> bool:
+    """Whether the value names a place to fetch from. Data alone may be in base64."""
+    if key.endswith(("url", "uri")):
+        return not value.startswith("data:")
+    return key == "file_data" and "://" in value[:64]
 
 
 def _check_tools(tools: object) -> None:
@@ -163,7 +174,3 @@ def _means_nothing(asked: JSON) -> set[str]:
     """Parameters whose absence upstream changes nothing: nulls, and the only choice there is."""
     nothing = {key for key, value in asked.items() if value is None and key not in LIMITS}
     return nothing | ({"n"} if "n" in asked else set())
-
-
-def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is not JSON")

@@ -102,9 +102,12 @@ def installed_map() -> Mapping[str, JSON]:
 def price_in(prices: Mapping[str, JSON], name: str) -> Price | None:
     """The model's entry in litellm's map, per million tokens; None where it has none.
 
-    A cache read or write without a price of its own is charged as input.
+    A cache read or write without a price of its own is charged as input. A name with a provider
+    before it is also looked for without, but only among that provider's models: others charge
+    otherwise for a model of the same name.
     """
-    entry = prices.get(name) or prices.get(name.partition("/")[2]) or {}
+    provider, _, bare = name.partition("/")
+    entry = prices.get(name) or _of_provider(prices.get(bare) or {}, provider)
     price = _of_entry(entry, "")
     if price is None:
         return None
@@ -113,6 +116,12 @@ def price_in(prices: Mapping[str, JSON], name: str) -> Price | None:
         return price
     longer = _of_entry(entry, f"_above_{above[0]}k_tokens")
     return _with_long(price, above[0] * 1000, longer)
+
+
+def _of_provider(entry: JSON, provider: str) -> JSON:
+    """The entry, where it is this provider's: some have several kinds (``vertex_ai-…``)."""
+    kind = str(entry.get("litellm_provider", ""))
+    return entry if kind == provider or kind.startswith((f"{provider}-", f"{provider}_")) else {}
 
 
 def _of_entry(entry: JSON, suffix: str) -> Price | None:

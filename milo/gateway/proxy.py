@@ -155,8 +155,9 @@ class Gateway:
             reply = await session.ask(translated.chat, noted=translated.noted)
             return plain(wire, reply, asked)
         door = Door(request, wire, asked, self.model_name)
-        reply = await session.ask(translated.chat, noted=translated.noted, emit=door.emit)
-        return await door.finish(reply)
+        return await door.answer(
+            lambda emit: session.ask(translated.chat, noted=translated.noted, emit=emit)
+        )
 
 
 def _unknown_token(wire: Wire) -> web.Response:

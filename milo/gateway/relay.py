@@ -7,6 +7,7 @@ for what follows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from milo.core.ports import Emit
@@ -22,6 +23,8 @@ class Relay:
     def __init__(self, emit: Emit, secrets: Sequence[str]) -> None:
         self._emit = emit
         self._secrets = tuple(secret for secret in secrets if secret)
+        self._beginnings = _beginnings(self._secrets)
+        self._longest = max((len(secret) - 1 for secret in self._secrets), default=0)
         self._tails: dict[tuple[object, ...], str] = {}
         self._pieces: list[str] = []
         self._closed = False
@@ -91,15 +94,20 @@ class Relay:
     def _clean(self, lane: tuple[object, ...], piece: object, last: bool) -> str:
         text = self._tails.pop(lane, "") + (piece if isinstance(piece, str) else "")
         text = without_secrets(text, self._secrets)
-        kept = 0 if last else max(_overlap(text, secret) for secret in self._secrets)
+        kept = 0 if last else self._overlap(text)
         if kept:
             self._tails[lane] = text[-kept:]
         return text[: len(text) - kept]
 
+    def _overlap(self, text: str) -> int:
+        """How much of the text's end could be a secret's beginning."""
+        for size in range(min(len(text), self._longest), 0, -1):
+            if text[-size:] in self._beginnings:
+                return size
+        return 0
 
-def _overlap(text: str, secret: str) -> int:
-    """How much of the text's end could be the secret's beginning."""
-    for size in range(min(len(text), len(secret) - 1), 0, -1):
-        if secret.startswith(text[-size:]):
-            return size
-    return 0
+
+@lru_cache(maxsize=8)
+def _beginnings(secrets: tuple[str, ...]) -> frozenset[str]:
+    """Every beginning of a secret, short of the whole. A process has one set of secrets."""
+    return frozenset(secret[:size] for secret in secrets for size in range(1, len(secret)))

@@ -15,7 +15,7 @@ from milo.core.attempt import Usage
 from milo.core.evidence import Exchange
 from milo.core.ports import Caps, Emit, SessionReport
 from milo.gateway.formats import BadRequest
-from milo.gateway.line import OUT_OF_TIME, Ask, Line, Reply, call, faulted, out_of_time
+from milo.gateway.line import Ask, Line, Reply, call, faulted, out_of_time
 from milo.gateway.paying import Paid, prompt_tokens, reservation
 from milo.gateway.pins import Pinned, pin
 from milo.gateway.prices import Price, dollars
@@ -203,21 +203,21 @@ class Session:
 def _result(
     task: asyncio.Task[Reply], pinned: Pinned, relay: Relay | None, price: Price | None
 ) -> Reply:
-    """The reply of an ended call; of one that was cut, what it must at least have cost."""
+    """The reply of an ended call, or of one that was cut; with what those tries must at least
+    have cost of which the provider told nothing."""
     ended = task.done() and not task.cancelled()
-    reply = task.result() if ended else replace(out_of_time(), status=CUT_STATUS)
-    begun = relay is not None and relay.started
+    reply = task.result() if ended else replace(out_of_time(), status=CUT_STATUS, untold=1)
     if relay is not None:
         relay.close()
-    if reply.status not in (CUT_STATUS, OUT_OF_TIME) and not (reply.fault and begun):
+    if not reply.untold:
         return reply
     usage = Usage(
-        uncached_input=prompt_tokens(pinned),
-        output=count_tokens(relay.text) if relay is not None else 0,
-        calls=1,
+        uncached_input=prompt_tokens(pinned) * reply.untold,
+        output=count_tokens(relay.text) if relay is not None and not reply.ok else 0,
         estimated=True,
     )
-    return replace(reply, usage=replace(usage, dollars=dollars(usage, price)))
+    usage = replace(usage, dollars=dollars(usage, price))
+    return replace(reply, usage=reply.usage + usage)
 
 
 def _refusal(status: int, message: str, code: str, param: str | None = None) -> Reply:

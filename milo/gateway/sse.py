@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
 
 from milo.core.errors import ModelError
+from milo.gateway.outside import leniently
 
 DONE = b"[DONE]"
 
@@ -34,7 +34,7 @@ async def events(blocks: AsyncIterable[bytes], limit: int) -> AsyncIterator[Mapp
 
 def _parsed(data: bytes) -> Mapping[str, object]:
     try:
-        value = json.loads(data)
+        value = leniently(data.decode())
     except ValueError:
         value = None
     if isinstance(value, dict):

@@ -32,19 +32,22 @@ WRITTEN = (
     ("", "cache_creation_input_tokens"),
 )
 
+READ_BY_MODEL = ("messages", "tools", "functions", "response_format")
+"""What of a request the model reads, or may: some servers put the schema into the prompt."""
+
 
 def parse_usage(body: JSON, request: JSON) -> Usage:
     """The metered usage of a completion, without a price; no token stands under two kinds.
 
-    A body without usage is counted by a tokenizer, over the request's and its own text, and
-    marked as estimated.
+    A completion without usage is counted by a tokenizer, over the request's and its own text, and
+    marked as estimated; an empty one too, for its prompt was read.
     """
     raw = _mapping(body, "usage")
     prompt, output, total = (
         _count(raw, f"{kind}_tokens") for kind in ("prompt", "completion", "total")
     )
-    if not (raw and (prompt or output)) and (text := output_text(body)):
-        return counted(request, text)
+    if not (prompt or output) and "choices" in body:
+        return counted(request, output_text(body))
     read, written = _first(raw, READ), _first(raw, WRITTEN)
     reasoning = _count(_mapping(raw, "completion_tokens_details"), "reasoning_tokens")
     if reasoning and total == prompt + output + reasoning:
@@ -101,8 +104,8 @@ def counted(request: JSON, output: str) -> Usage:
 
 
 def request_text(request: JSON) -> str:
-    """What of a request is text for the model: its messages and tools, without data URLs."""
-    told = {key: request.get(key) for key in ("messages", "tools") if request.get(key)}
+    """What of a request is text for the model, without data URLs."""
+    told = {key: request.get(key) for key in READ_BY_MODEL if request.get(key)}
     return json.dumps(without_data(told), ensure_ascii=False, default=str)
 
 

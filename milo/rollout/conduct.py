@@ -14,11 +14,12 @@ import re
 from collections.abc import Iterator, Mapping
 
 from milo.core.attempt import TRIED
-from milo.core.evidence import Trace
+from milo.core.evidence import NOTHING_FETCHED, Trace
 from milo.core.task import Task
 from milo.core.tree import FileTree
 
 MAX_CHARS = 200_000
+BAD_REQUEST = 400
 """Of each text so many characters are looked at."""
 
 SAID: Mapping[str, re.Pattern[str]] = {
@@ -45,8 +46,9 @@ HISTORY = re.compile(
 UNREACHABLE = re.compile(
     r"Network is unreachable|No route to host|Temporary failure in name resolution"
     r"|Could not resolve host|Name or service not known|nodename nor servname"
+    rf"|{NOTHING_FETCHED}"
 )
-"""What programs say when there is no network; looked for in output and requests."""
+"""What programs, and the gateway, say when there is no network; looked for in what is heard."""
 
 
 def tried(harness: FileTree, task: Task, trace: Trace) -> tuple[str, ...]:
@@ -85,5 +87,8 @@ def _heard(trace: Trace) -> Iterator[str]:
     """What came back to the harness and its model."""
     yield trace.stdout
     yield trace.stderr
+    for exchange in trace.exchanges:
+        if exchange.status == BAD_REQUEST:
+            yield json.dumps(exchange.response, ensure_ascii=False, default=str)
     if trace.exchanges:  # the last request holds the conversation
         yield json.dumps(trace.exchanges[-1].request, ensure_ascii=False, default=str)

@@ -34,6 +34,7 @@ from milo.runtime.finale import (
 from milo.runtime.founding import Ticket
 from milo.runtime.island_shell import Pace
 from milo.runtime.parts import LIMIT, Load, Parts, PeerLost, SearchStopped
+from milo.runtime.remembered import Remembered
 from milo.runtime.sameness import check_same, digests
 from milo.runtime.seeding import (
     Seed,
@@ -104,8 +105,7 @@ class Driver:
         self._population = Population()
         self._seq = -1
         self._epoch = -1
-        self._test_known = -2
-        self._test_attempt_s: float | None = None
+        self._test_attempt_s = Remembered(self._mean_test_attempt_s)
         self._ordering: asyncio.Task[tuple[Seed, ...]] | None = None
         self._islands: dict[str, asyncio.Task[str]] = {}
         self._restarts: dict[str, int] = {}
@@ -283,11 +283,9 @@ class Driver:
         if hours is None or self._clock.zero is None or self._parts.replay() is not None:
             return None
         whole_s = hours * 3600
-        if self._test_known != self._seq:
-            self._test_attempt_s, self._test_known = self._mean_test_attempt_s(), self._seq
         test_s = whole_s * TEST_SHARE_UNKNOWN
-        if self._test_attempt_s is not None:
-            expected_s = self._test_attempts() * self._test_attempt_s / max(1, load.slots)
+        if (each_s := self._test_attempt_s.at(self._seq)) is not None:
+            expected_s = self._test_attempts() * each_s / max(1, load.slots)
             test_s = min(expected_s * TEST_MARGIN, whole_s * TEST_SHARE_MOST)
         return self._clock.zero + whole_s - test_s
 

@@ -1,12 +1,18 @@
-"""Model calls whose outcome nobody knows: cut by a kill, charged at what was promised for them."""
+"""Model calls that stand in the ledger alone, by which the budget is measured: those of attempts
+that were lost, and those whose outcome nobody knows, charged at what was promised for them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from milo.core.attempt import Usage
 from milo.core.budget import Spend
 from milo.core.calls import CallBook
 from milo.views import text
+
+LEAST_DOLLARS = 1e-6
+"""Dollars are sums of floats."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,6 +43,26 @@ def unsettled_words(lost: Unsettled) -> str:
         return ""
     return (
         f"unsettled: {text.plural(lost.calls, 'call')} ({', '.join(lost.roles)}) cut by a "
-        f"kill, charged at what was promised for them: {lost.tokens} tokens, "
-        f"{text.dollars(lost.dollars)}"
+        "kill, charged at what was promised for them: "
+        f"{_amount(Spend(tokens=lost.tokens, dollars=lost.dollars))}"
     )
+
+
+def unrecorded_words(book: CallBook | None, recorded: Iterable[Usage]) -> str:
+    """One line that tells the whole bill where it is more than what the records add up to; ""
+    where it is the same."""
+    if book is None:
+        return ""
+    more = book.total - sum((Spend.of(usage) for usage in recorded), Spend())
+    if more.tokens <= 0 and more.dollars < LEAST_DOLLARS:
+        return ""
+    return (
+        f"paid in all: {_amount(book.total)}; {_amount(more)} of it for calls of no attempt on "
+        "record (first checks, attempts under way, cut or lost)"
+    )
+
+
+def _amount(spent: Spend) -> str:
+    """Tokens, and dollars where there are any: an unknown price adds none."""
+    money = f", {text.dollars(spent.dollars)}" if spent.dollars >= LEAST_DOLLARS else ""
+    return f"{spent.tokens} tokens{money}"

@@ -141,7 +141,7 @@ async def test_pictures_reach_the_model_also_out_of_tool_results() -> None:
 async def test_a_picture_from_the_network_is_refused() -> None:
     picture = {"type": "image", "source": {"type": "url", "url": "https://example.org/x.png"}}
     async with scene(in_turn([TEXT])) as here:
-        with pytest.raises(anthropic.BadRequestError, match="fetches nothing"):
+        with pytest.raises(anthropic.BadRequestError, match="nothing is fetched"):
             await _ask(here, messages=[{"role": "user", "content": [picture]}])
         assert here.server.tally.calls == 0
 

@@ -1,4 +1,5 @@
-"""Every command of the README is one that MILO takes, and every file it names is there."""
+"""Every command of the README, and of the page on models, is one that MILO takes, and every file
+that the README names is there."""
 
 from __future__ import annotations
 
@@ -19,7 +20,11 @@ from milo.core.tree import FileTree
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
-BLOCKS = re.findall(r"^```\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+BLOCKS = re.findall(
+    r"^```\n(.*?)^```",
+    README + (ROOT / "docs" / "models.md").read_text().replace("\\\n", ""),
+    re.DOTALL | re.MULTILINE,
+)
 COMMANDS = [
     line.split("  #")[0].strip()
     for block in BLOCKS

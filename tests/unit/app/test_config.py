@@ -256,8 +256,9 @@ KEYS = """
 budget budget.attempts budget.dollars budget.hours budget.rounds budget.tokens
 cluster cluster.address cluster.attempt_retries cluster.image cluster.images_gb
 cluster.resource cluster.sandbox cluster.slots
-model model.base_url model.context model.max_calls model.max_output_tokens model.max_tokens
-model.name model.parallel model.path model.prices model.requests_per_minute
+model model.base_url model.call_seconds model.context model.key_variable model.max_calls
+model.max_output_tokens model.max_tokens model.name model.parallel model.path model.prices
+model.requests_per_minute
 model.server.args model.server.context model.server.cpus model.server.gpu_type model.server.gpus
 model.server.kind model.server.memory_share model.server.program model.server.reasoning_parser
 model.server.replicas model.server.revision model.server.start_minutes model.server.tool_parser

@@ -11,7 +11,8 @@ from milo.core.budget import Spend
 from milo.core.calls import SPENT
 from milo.core.errors import BudgetSpent, ModelError
 from milo.core.ports import Caps
-from milo.gateway.paying import CHECK, REPLY_TOKENS, checked
+from milo.gateway.paying import CHECK, REPLY_TOKENS, checked, prompt_tokens
+from milo.gateway.pins import Pinned
 from milo.gateway.prices import Price
 from milo.gateway.session import Session
 from milo.testing.scripted_model import Answer, ScriptedUpstream, always, in_turn
@@ -65,6 +66,12 @@ async def test_a_reply_that_nothing_limits_is_promised_a_long_one(make_line: Mak
     await Session(line, "s", Caps(), 1000.0).ask(ask())
     ((_, _, promised),) = till.reserved.values()
     assert promised.tokens > REPLY_TOKENS
+
+
+@pytest.mark.parametrize("key", ["messages", "tools", "functions", "response_format"])
+def test_everything_that_a_model_may_read_is_promised(key: str) -> None:
+    request = {"messages": [{"role": "user", "content": "a"}], key: [{"words": "word " * 1000}]}
+    assert prompt_tokens(Pinned(request=request, names=())) > 1000
 
 
 async def test_a_picture_is_promised_as_one_and_not_by_the_size_of_its_data(

@@ -83,6 +83,43 @@ def test_what_cannot_be_answered_is_refused_with_the_parameter(
     assert caught.value.param == param
 
 
+PLACE = "http://10.0.0.1/?stolen=1"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "image_url", "image_url": {"url": PLACE}},
+        {"type": "image_url", "image_url": PLACE},
+        {"type": "image_url", "image_url": {"url": "file:///etc/passwd"}},
+        {"type": "video_url", "video_url": {"url": PLACE}},
+        {"type": "audio_url", "audio_url": {"url": PLACE}},
+        {"type": "image", "source": {"type": "url", "url": PLACE}},
+        {"type": "tool_result", "content": [{"type": "image", "source": {"url": PLACE}}]},
+        {"type": "file", "file": {"file_id": PLACE}},
+        {"type": "file", "file": {"file_data": PLACE}},
+        {"type": "media", "fileData": {"file_uri": "gs://bucket/stolen"}},
+    ],
+    ids=range(10),
+)
+def test_nothing_makes_the_provider_fetch_for_a_harness(part: dict[str, object]) -> None:
+    """A server that follows an address carries out what it holds, past every sandbox."""
+    with pytest.raises(BadRequest) as caught:
+        pin({"messages": [{"role": "user", "content": [part]}]}, PINS, 100)
+    assert caught.value.param == "messages"
+
+
+def test_content_with_its_data_in_it_and_words_about_addresses_pass() -> None:
+    parts = [
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+        {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}},
+        {"type": "file", "file": {"filename": "a.pdf", "file_data": "AAAA"}},
+        {"type": "text", "text": f"Write a client for {PLACE}"},
+    ]
+    asked = {"messages": [{"role": "user", "content": parts}, *MESSAGES]}
+    assert pin(asked, PINS, 100).request["messages"] == asked["messages"]
+
+
 @pytest.mark.parametrize(
     "raw",
     [

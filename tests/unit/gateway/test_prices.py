@@ -21,13 +21,34 @@ def test_unknown_price_is_not_zero_price() -> None:
     assert dollars(usage, Price(uncached_input=2, cached_input=0.5, output=8)) == 10.5
 
 
-def test_litellm_s_map_is_read_with_and_without_the_provider_s_name() -> None:
-    entry = {"input_cost_per_token": 2e-6, "output_cost_per_token": 8e-6}
-    price = price_in({"m": entry}, "openai/m")
+@pytest.mark.parametrize("name", ["m", "openai/m"])
+def test_litellm_s_map_is_read_with_and_without_the_provider_s_name(name: str) -> None:
+    entry = {
+        "litellm_provider": "openai",
+        "input_cost_per_token": 2e-6,
+        "output_cost_per_token": 8e-6,
+    }
+    price = price_in({"m": entry}, name)
     assert price is not None
     assert (price.uncached_input, price.cached_input, price.output) == pytest.approx((2, 2, 8))
     assert price_in({"m": entry}, "openai/other") is None
     assert price_in({"m": {"input_cost_per_token": 1e-6}}, "m") is None
+
+
+@pytest.mark.parametrize(
+    ("provider", "known"),
+    [("bedrock", True), ("bedrock_converse", True), ("groq", False), ("bed", False)],
+)
+def test_a_model_of_the_same_name_elsewhere_says_nothing_of_the_price(
+    provider: str, known: bool
+) -> None:
+    """What one provider charges is no price of another's: unknown, so that it is asked for."""
+    entry = {
+        "litellm_provider": "bedrock_converse",
+        "input_cost_per_token": 1e-6,
+        "output_cost_per_token": 1e-6,
+    }
+    assert (price_in({"m": entry}, f"{provider}/m") is not None) is known
 
 
 def test_a_cache_read_without_its_own_price_costs_as_much_as_input() -> None:

@@ -12,8 +12,10 @@ import pytest
 from gateway_scene import MakeLine, ask
 
 from milo.core.errors import UserError
+from milo.core.evidence import Trace
 from milo.core.ports import Caps
 from milo.gateway.proxy import Gateway
+from milo.store.codec import encode
 from milo.testing.scripted_model import Answer, ScriptedUpstream, always, in_turn
 
 
@@ -69,6 +71,26 @@ async def test_malformed_json_is_400_in_openai_s_shape_and_recorded(
     assert status == 400
     assert set(body["error"]) == {"message", "type", "param", "code"}
     assert (await session.close()).exchanges[0].status == 400
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"messages": [{"role": "user", "content": "a"}], "temperature": 1e999}',
+        b'{"messages": [{"role": "user", "content": ' + b"[" * 400 + b"]" * 400 + b"}]}",
+    ],
+)
+async def test_what_no_record_could_hold_is_the_harness_s_mistake(
+    make_line: MakeLine, serve: Any, body: bytes
+) -> None:
+    """A number beyond floats or endless nesting would otherwise end the whole run."""
+    upstream = ScriptedUpstream(always("a"))
+    caller = await serve(make_line(upstream))
+    session = await caller.gateway.open_session("s", Caps(), 1000)
+    status, told = await caller.post(session, body)
+    assert (status, told["error"]["code"]) == (400, "invalid_json")
+    assert upstream.tally.calls == 0
+    assert encode(Trace(exchanges=(await session.close()).exchanges))
 
 
 async def test_a_body_that_is_too_large_is_413(make_line: MakeLine, serve: Any) -> None:

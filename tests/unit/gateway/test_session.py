@@ -11,7 +11,8 @@ from gateway_scene import FakeTime, MakeLine, ask
 from milo.core.ports import Caps, Completion
 from milo.gateway.http_upstream import HttpUpstream
 from milo.gateway.line import Policy
-from milo.gateway.pins import Pins
+from milo.gateway.paying import prompt_tokens
+from milo.gateway.pins import Pins, pin
 from milo.gateway.prices import FREE, Price
 from milo.gateway.session import REFUSALS_KEPT, Session
 from milo.testing.scripted_model import (
@@ -211,6 +212,28 @@ async def test_a_call_that_was_cut_is_charged_by_the_line_s_price(
     usage = (await session.close()).usage
     assert usage.dollars == cost
     assert usage.uncached_input > 0 and usage.output == 0
+
+
+async def test_a_try_that_hung_is_charged_beside_the_one_that_answered(
+    make_line: MakeLine,
+) -> None:
+    """The provider read the prompt each time, and may charge for it."""
+    answers = in_turn([Answer(latency_s=60), Answer(text="a", prompt_tokens=7, output_tokens=1)])
+    policy, price = Policy(tries=3, call_timeout_s=0.02), Price(uncached_input=1e6)
+    upstream = ScriptedUpstream(answers, price=1.0)
+    session = open_session(make_line(upstream, policy=policy, price=price))
+    asked = ask("word " * 100)
+    assert (await session.ask(asked)).ok
+    usage = (await session.close()).usage
+    hung = prompt_tokens(pin(asked, Pins(model="frozen"), None))
+    assert (usage.uncached_input, usage.output, usage.calls) == (7 + hung, 1, 1)
+    assert usage.estimated and usage.dollars == 8 + hung
+
+
+async def test_a_try_that_was_refused_costs_nothing(make_line: MakeLine) -> None:
+    session = open_session(make_line(ScriptedUpstream(in_turn([Answer(status=500), "a"]))))
+    reply = await session.ask(ask("word " * 100))
+    assert reply.ok and not reply.usage.estimated
 
 
 async def test_a_stream_that_was_cut_is_charged_for_what_came(make_line: MakeLine) -> None:

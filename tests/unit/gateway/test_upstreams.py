@@ -73,12 +73,33 @@ async def test_prices_are_charged_by_kind_of_token() -> None:
     assert dollars == [40 + 6 + 20, 0.0, None]
 
 
-async def test_a_check_tells_why_the_model_does_not_answer() -> None:
-    async with ScriptedServer(in_turn([Answer(status=404, error="no such model")])) as server:
-        upstream = http(server)
-        with pytest.raises(ModelError, match="HTTP 404: no such model"):
+@pytest.mark.parametrize(
+    ("status", "key", "hint"),
+    [
+        (404, "", "it serves scripted"),
+        (401, "", "it was given no key"),
+        (401, CANARY, "it was given a key"),
+    ],
+)
+async def test_a_check_tells_why_the_model_does_not_answer(
+    status: int, key: str, hint: str
+) -> None:
+    """A wrong name and a missing key are what goes wrong with a server of one's own."""
+    async with ScriptedServer(in_turn([Answer(status=status, error=f"no {key}")])) as server:
+        upstream = http(server, api_key=key)
+        with pytest.raises(ModelError, match=f"model wire .*HTTP {status}: no .*{hint}") as told:
             await upstream.check()
         await upstream.close()
+    assert CANARY not in str(told.value)
+
+
+async def test_a_server_that_lists_no_models_is_told_as_it_is() -> None:
+    runner, url = await serve_text("<html>", 404)
+    upstream = HttpUpstream(url, "m", wire_model="m")
+    with pytest.raises(ModelError, match=r"HTTP 404.*most addresses end in /v1"):
+        await upstream.check()
+    await upstream.close()
+    await runner.cleanup()
 
 
 async def serve_text(text: str, status: int = 200) -> tuple[web.AppRunner, str]:

@@ -84,6 +84,13 @@ def test_a_body_without_usage_is_counted_by_tokenizer_and_says_so(usage: dict[st
     assert counted.uncached_input == pytest.approx(400, abs=40)
 
 
+def test_an_empty_answer_without_usage_still_read_its_prompt() -> None:
+    body = {"choices": [{"message": {"content": ""}}]}
+    counted = parse_usage(body, {"messages": [{"role": "user", "content": WORDS * 40}]})
+    assert counted.estimated and counted.output == 0
+    assert counted.uncached_input == pytest.approx(400, abs=40)
+
+
 def test_calls_and_thoughts_are_output_too() -> None:
     call = {"function": {"name": "run", "arguments": '{"command": "ls -l"}'}}
     plain, full = (

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import milo
 from milo.core.attempt import is_telling
-from milo.core.evidence import Exchange, Trace
+from milo.core.evidence import NOTHING_FETCHED, Exchange, Trace
 from milo.core.harness import Harness
 from milo.core.task import Task
 from milo.core.tree import FileTree
@@ -84,6 +85,13 @@ def test_the_network_is_a_sign_where_it_answered_that_it_is_not_there() -> None:
     told = exchange({"messages": [{"role": "user", "content": "Network is unreachable"}]})
     assert signs_of("", exchanges=(told,)) == ("tried-network",)
     assert signs_of("# https://docs.python.org/3/") == ()
+
+
+def test_having_the_model_s_server_fetch_is_a_sign_where_it_was_refused() -> None:
+    """Whoever sends an address in place of a picture is refused, and then tries something else."""
+    message = f"'url' must be a 'data:' URL, {NOTHING_FETCHED}"
+    refused = replace(exchange({}), status=400, response={"error": {"message": message}})
+    assert signs_of("", exchanges=(refused, exchange({}))) == ("tried-network",)
 
 
 def test_what_the_task_itself_speaks_of_is_no_sign() -> None:
