@@ -33,11 +33,11 @@ from milo.core.errors import ReplayMiss
 from milo.gateway.replay_upstream import ReplayUpstream
 
 CLIENTS = tuple(name for name in AGENTS if name != "goose")
-WHOLE_S = 150
+WHOLE_S = 300
 STUCK_S = 25
 
 pytestmark = [
-    pytest.mark.timeout(240),
+    pytest.mark.timeout(420),
     pytest.mark.parametrize("name", CLIENTS),
     pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed"),
 ]
@@ -95,7 +95,7 @@ def test_a_dead_endpoint_is_no_model_long_before_the_time(name: str) -> None:
     worked, taken = work(name, ScriptedEditor(down=True))
     assert worked.ended.ending is Ending.NO_MODEL
     assert "nobody answers" in worked.ended.words
-    assert taken < 90
+    assert taken < WHOLE_S / 2
 
 
 def test_a_crash_is_a_crash(name: str) -> None:

@@ -207,14 +207,14 @@ def harness_of(patient: Patient) -> Harness:
     return Harness.from_tree(FileTree.of_texts({"harness.toml": manifest, "main.py": main}))
 
 
-def task(name: str = "sum") -> Task:
+def task(name: str = "sum", seconds: float = 6) -> Task:
     return Task(
         id=name,
         instruction=INSTRUCTION,
         family="sums",
         workspace=FileTree.of_texts({"data/in.txt": "1\n2\n3\n"}),
         tests=FileTree({"test.sh": File(TEST.encode(), True)}),
-        limits=Limits(agent_timeout_s=6, verifier_timeout_s=20, memory_mb=256, storage_mb=16),
+        limits=Limits(agent_timeout_s=seconds, verifier_timeout_s=20, memory_mb=256, storage_mb=16),
     )
 
 

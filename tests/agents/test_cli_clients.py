@@ -9,7 +9,7 @@ import matrix_cli
 import pytest
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(420)
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 @pytest.mark.parametrize("name", matrix_cli.CLIENTS)
 def test_a_fault_of_an_agent_ends_in_the_right_verdict(name: str) -> None:

@@ -74,7 +74,7 @@ def test_the_packages_of_a_harness_are_there_for_its_smoke_test(tmp_path: Path) 
     harness = Harness.from_tree(FileTree.of_texts(texts))
     source = "ask()\n" + APPEND + "import subprocess\nsys.exit(subprocess.call(['milo-smoke']))\n"
     subject = CliAgentMutator(one_file(ASK + source), "own:m", station(ScriptedEditor(), tmp_path))
-    worked = asyncio.run(subject.work(brief_of(harness=harness)))
+    worked = asyncio.run(subject.work(brief_of(harness=harness), SCOPE))
     assert worked.run.exit.code == 0, worked.run.exit.stdout
     assert worked.left.tree.text("main.py") == "x\n# more\n"
 

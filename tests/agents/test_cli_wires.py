@@ -32,10 +32,10 @@ WRITES = (
     "cat harness/note.py",
     "printf '# add a note\\n\\nDiagnosis: none\\nEvidence: t1\\nHypothesis: none\\n' > CHANGE.md",
 )
-SECONDS = 150
+SECONDS = 300
 
 pytestmark = [
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(420),
     pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed"),
 ]
 

@@ -32,10 +32,12 @@ from milo.testing.memory_records import MemoryRecords
 
 ROUNDS = 8
 BAR = 5
+BEDS = 2
+"""Patients at once: attempts that share two cores with more would end with their time."""
 POOL = ("operators",)
 SUITE = Suite(
     name="sums",
-    tasks={name: task(name) for name in ("searched", "validated")},
+    tasks={name: task(name, seconds=15) for name in ("searched", "validated")},
     splits=Splits(search=("searched",), validation=("validated",)),
     k=1,
 )
@@ -108,8 +110,14 @@ async def treated(patient: Patient, runner: AttemptRunner, seed: int) -> str:
 
 async def cures(folder: Path, seed: int) -> dict[str, str]:
     """What cured each patient, by its name; "" for those that were not."""
+    beds = asyncio.Semaphore(BEDS)
+
+    async def one(patient: Patient) -> str:
+        async with beds:
+            return await treated(patient, runner, seed)
+
     async with hospital(folder) as runner:
-        found = await asyncio.gather(*[treated(patient, runner, seed) for patient in PATIENTS])
+        found = await asyncio.gather(*map(one, PATIENTS))
     return {patient.name: told for patient, told in zip(PATIENTS, found, strict=True)}
 
 

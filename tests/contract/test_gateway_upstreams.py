@@ -8,19 +8,33 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from platformdirs import user_cache_path
 
+from milo.agents.agent_loop import TOOLS
+from milo.agents.dialogue import Converse, Dialogue
+from milo.app.model_caller import SessionCaller
 from milo.core.attempt import Usage
 from milo.core.evidence import Exchange
 from milo.core.ports import StreamingUpstream, Upstream
 from milo.gateway.http_upstream import HttpUpstream
+from milo.gateway.line import Line, Policy
 from milo.gateway.litellm_upstream import LitellmUpstream
 from milo.gateway.llama_server import ServerSettings, embedded_server
+from milo.gateway.pins import Pins
 from milo.gateway.replay_upstream import ReplayUpstream
 from milo.gateway.replica_upstream import ReplicaUpstream
 from milo.gateway.weights import built_in, cached
-from milo.testing.scripted_model import Answer, ScriptedServer, ScriptedUpstream, body_of, in_turn
+from milo.runtime.bench import Bench
+from milo.testing.scripted_model import (
+    JSON,
+    Answer,
+    ScriptedServer,
+    ScriptedUpstream,
+    body_of,
+    in_turn,
+)
 from milo.testing.upstream_cases import REQUEST, UpstreamCases
 
 ANSWER = Answer(text="Paris it is.", cached_tokens=3)
@@ -29,6 +43,30 @@ NOBODY = "http://127.0.0.1:9/v1"
 
 async def dropped(chunk: object) -> None:
     """Takes a chunk that nobody looks at."""
+
+
+def tool_user(request: JSON, nth: int) -> Answer:
+    """Calls two of the tools that it is offered, then says what it was told."""
+    told = [str(m["content"]) for m in request["messages"] if m["role"] == "tool"]
+    offered = {tool["function"]["name"] for tool in request.get("tools", [])}
+    if told or not offered >= {"read", "smoke"}:
+        return Answer(text=f"told: {', '.join(told)}")
+    made = [
+        {"id": f"call_{name}", "type": "function", "function": {"name": name, "arguments": given}}
+        for name, given in (("read", '{"path": "main.py"}'), ("smoke", "{}"))
+    ]
+    return Answer(tool_calls=tuple(made), finish_reason="tool_calls")
+
+
+def talking(upstream: Upstream) -> Converse:
+    """A way to converse with an upstream through the line that mutators use."""
+    line = Line(
+        upstream=upstream,
+        pins=Pins(model=upstream.model),
+        rng=np.random.default_rng(0),
+        policy=Policy(tries=1),
+    )
+    return Bench(None, SessionCaller(lambda: line), "s").converse  # type: ignore[arg-type]
 
 
 class TestScripted(UpstreamCases):
@@ -120,6 +158,25 @@ class TestLitellm(UpstreamCases):
                 await upstream.close()
         assert done[0].usage == done[1].usage
         assert done[0].usage.estimated and done[0].usage.output > 0
+
+    async def test_a_models_own_tool_calls_are_made_and_answered(self) -> None:
+        """What the built-in agent loop and the orchestrator live on."""
+        server = ScriptedServer(tool_user)
+        async with server:
+            upstream = LitellmUpstream(
+                "openai/scripted", "litellm", api_key="canary", base_url=server.base_url
+            )
+            dialogue = Dialogue(talking(upstream), TOOLS, [{"role": "user", "content": "Begin."}])
+            first = await dialogue.ask()
+            dialogue.answer([(call, f"result of {call.tool}") for call in first.calls])
+            second = await dialogue.ask()
+            await upstream.close()
+        assert [(call.tool, call.arguments) for call in first.calls] == [
+            ("read", {"path": "main.py"}),
+            ("smoke", {}),
+        ]
+        assert not second.calls
+        assert second.text == "told: result of read, result of smoke"
 
     @pytest.mark.parametrize("status", [400, 401, 429, 500])
     async def test_the_provider_s_errors_keep_their_status(self, status: int) -> None:
