@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -123,13 +123,7 @@ def _task(problem: Problem, index: int, seconds: float) -> Task:
         tests=_tests(expected),
         solution=_solution(problem, start.reference),
         env={"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-        limits=Limits(
-            agent_timeout_s=seconds,
-            verifier_timeout_s=LIMITS.verifier_timeout_s,
-            memory_mb=LIMITS.memory_mb,
-            storage_mb=LIMITS.storage_mb,
-            processes=LIMITS.processes,
-        ),
+        limits=replace(LIMITS, agent_timeout_s=seconds),
         needs=NEEDS,
     )
 

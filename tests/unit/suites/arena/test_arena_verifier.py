@@ -37,6 +37,16 @@ def test_a_gain_is_a_share_of_the_target_and_stands_in_the_report_in_full() -> N
     assert (held.problem, held.value, len(held.construction)) == (NAME, BETTER, 600)
 
 
+def test_a_record_holds_the_numbers_as_they_were_given() -> None:
+    """Brought to half their sum, they could not be read a second time, and the record were lost."""
+    given = [0.616, 0.041, 0.422, 0.191, 0.27]
+    reward, _, line = judge(expected(start=0.7), json.dumps({"values": given}))
+    assert reward > 0
+    held = unpacked(line)
+    assert held is not None
+    assert held.construction.tolist() == given
+
+
 def test_the_start_itself_and_what_is_worse_earn_nothing_and_the_target_earns_all() -> None:
     assert judge(expected(), text("erdos_haugland_51"))[0] == 0.0
     assert judge(expected(start=0.38087), text("erdos_haugland_51"))[0] == 0.0
