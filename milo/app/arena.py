@@ -51,7 +51,7 @@ def status_text(
     """A line per problem: best known, ours, the margin (positive where ours is better), whether it
     is proved, and what the arena asks for. What the `named` runs found is entered too.
     """
-    archive = gathered(folder, runs, named)
+    archive, faults = gathered(folder, runs, named)
     rows = [_row(problem, archive.best(problem.name)) for problem in problems().values()]
     if as_json:
         return json.dumps(rows, indent=1)
@@ -63,7 +63,7 @@ def status_text(
         "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
         for line in lines
     )
-    return f"{text}\n{archive.warning}".rstrip()
+    return "\n".join(filter(None, (text, archive.warning, *faults)))
 
 
 def _row(problem: Problem, ours: Best | None) -> dict[str, object]:
@@ -168,7 +168,7 @@ def export_text(
     known = problems()
     if name not in known:
         raise ConfigError("problem", f"one of {', '.join(known)}", repr(name))
-    best = gathered(folder, runs).best(name)
+    best = gathered(folder, runs).archive.best(name)
     if best is None:
         raise UserError(f"archive {folder}", f"a record of {name}", "none")
     candidate = candidate_of(known[name], best.construction)

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from milo.app.inspect import locate, runs_below
-from milo.core.errors import RunError
+from milo.core.errors import RecordError, RunError
 from milo.core.objective import Step
 from milo.store import RunReader
 from milo.suites.arena.archive import Archive, Provenance
@@ -29,17 +30,24 @@ class Found:
     provenance: Provenance
 
 
-def gathered(folder: Path, places: Sequence[Path], named: Sequence[str] = ()) -> Archive:
+class Gathered(NamedTuple):
+    """The archive, and a line for every run whose records can't be read."""
+
+    archive: Archive
+    faults: Sequence[str]
+
+
+def gathered(folder: Path, places: Sequence[Path], named: Sequence[str] = ()) -> Gathered:
     """The archive with what the runs below these places, and those named, found entered.
 
     A construction whose verifier claims no more than the archive holds is passed over; the others
     are verified anew, and what is refused then is left out. Raises `RunError` for a name that
-    means no run on open problems.
+    means no run on open problems, and `RecordError` for an archive that can't be trusted.
     """
-    archive, known = Archive(folder), problems()
+    archive, known, faults = Archive(folder), problems(), list[str]()
     paths = [run for place in places for run in runs_below(place)]
     paths += [run for name in named for run in _runs_of(name)]
-    for found in chain.from_iterable(map(found_in, paths)):
+    for found in chain.from_iterable(_readable(run, faults) for run in paths):
         best, problem = archive.best(found.held.problem), known[found.held.problem]
         if best is not None and problem.gain(found.held.value, over=best.value) <= 0:
             continue
@@ -47,7 +55,15 @@ def gathered(folder: Path, places: Sequence[Path], named: Sequence[str] = ()) ->
             archive.add(problem.name, found.held.construction, found.provenance)
         except Rejected:
             continue
-    return archive
+    return Gathered(archive, faults)
+
+
+def _readable(run: Path, faults: list[str]) -> Iterator[Found]:
+    """What a run found, as far as its records can be read; why no farther goes into `faults`."""
+    try:
+        yield from found_in(run)
+    except RecordError as error:
+        faults.append(f"run {run} was read in part: {error}")
 
 
 def _runs_of(name: str) -> Sequence[Path]:

@@ -149,7 +149,7 @@ def test_a_run_without_a_model_keeps_what_it_found_with_where_it_came_from(
     }
     assert len(list(found_in(run))) >= 4
 
-    best = gathered(Path("arena"), (Path("runs"),)).best("circle-packing")
+    best = gathered(Path("arena"), (Path("runs"),)).archive.best("circle-packing")
     assert best is not None
     assert best.value > 2.0
     assert (best.provenance.source, best.provenance.candidate[:1]) == ("one", "i")

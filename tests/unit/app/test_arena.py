@@ -114,7 +114,7 @@ def test_gathering_enters_only_what_is_better_and_twice_changes_nothing() -> Non
     arena_run(Path("runs/one"), ALPHA, HAUGLAND)
     arena_run(Path("multirun/two/0"), TTT)
     places = (Path("runs"), Path("multirun"))
-    archive = gathered(Path("arena"), places)
+    archive = gathered(Path("arena"), places).archive
     assert [one.value for one in archive.records] == [VALUES[ALPHA], VALUES[TTT]]
     text = archive.path.read_text()
     gathered(Path("arena"), places)
@@ -125,7 +125,7 @@ def test_a_false_claim_of_a_run_is_verified_and_not_believed() -> None:
     clock = Hand()
     with RunStore.create(Path("lie"), "lie", {"suite": {"name": "arena"}}, clock=clock) as store:
         record(store, clock, 0, HAUGLAND, value=0.3)
-    best = gathered(Path("arena"), (Path("."),)).best(OVERLAP)
+    best = gathered(Path("arena"), (Path("."),)).archive.best(OVERLAP)
     assert best is not None
     assert best.value == VALUES[HAUGLAND]
 
@@ -135,6 +135,16 @@ def test_a_run_whose_trace_is_lost_still_gives_the_rest() -> None:
     lost = next(iter(sorted((run / "traces").rglob("*.json.gz"))))
     lost.unlink()
     assert len(list(found_in(run))) == 1
+
+
+def test_a_run_whose_records_are_damaged_is_said_and_stops_no_other() -> None:
+    damaged = arena_run(Path("runs/damaged"), ALPHA, TTT)
+    arena_run(Path("runs/whole"), HAUGLAND)
+    for trace in (damaged / "traces").rglob("*.json.gz"):
+        trace.write_bytes(b"no trace")
+    *table, said = status_text(as_json=False).splitlines()
+    assert "whole i1.0" in table[1]
+    assert said.startswith("run runs/damaged was read in part: ")
 
 
 # --- the objective against wall-clock ----------------------------------------------------------
@@ -209,7 +219,7 @@ def test_status_tells_what_is_best_known_of_every_problem_as_it_was_printed() ->
 def test_status_takes_runs_that_lie_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
     arena_run(Path("far/one"), ALPHA)
     arena_run(Path("farther/two"), TTT)
-    assert gathered(Path("arena"), (Path("runs"),)).best(OVERLAP) is None
+    assert gathered(Path("arena"), (Path("runs"),)).archive.best(OVERLAP) is None
     assert main(["arena", "status", "far/one", "--json"]) == OK
     ours = {row["problem"]: row["from"] for row in json.loads(capsys.readouterr().out)}
     assert ours[OVERLAP] == "one i1.0"
