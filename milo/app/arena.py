@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from milo.app.arena_runs import gathered
@@ -56,8 +56,7 @@ def status_text(
     if as_json:
         return json.dumps(rows, indent=1)
     head = ("problem", "best known", "by", "ours", "margin", "proof", "asked", "from")
-    shown = [{**row, "best known": row["printed"]} for row in rows]
-    lines = [head, *(tuple(_cell(row[key]) for key in head) for row in shown)]
+    lines = [head, *(tuple(_cell(key, row) for key in head) for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     text = "\n".join(
         "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
@@ -94,9 +93,10 @@ def _proof(problem: Problem, construction: Array) -> str:
     return "exact" if proved else "none: within the rounding of what was published"
 
 
-def _cell(value: object) -> str:
+def _cell(key: str, row: Mapping[str, object]) -> str:
+    value = row["printed" if key == "best known" else key]
     if isinstance(value, float):
-        return f"{value:.3g}" if abs(value) < 1e-2 else f"{value:.11g}"
+        return f"{value:+.3e}" if key == "margin" else f"{value:.11g}"
     return "" if value is None else str(value)
 
 

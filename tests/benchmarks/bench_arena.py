@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import os
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -146,10 +147,10 @@ def row(result: Result) -> str:
         lines.append(
             f"  exact {float(found.worst(problem))!r}, proof: {found.beats(problem, best)}"
         )
-    return "\n".join([*lines, "  " + ", ".join(_picked(result.curve, clock))])
+    return "\n".join([*lines, f"  {clock}: {', '.join(_picked(result.curve))}"])
 
 
-def _picked(curve: tuple[Moment, ...], clock: str) -> list[str]:
+def _picked(curve: tuple[Moment, ...]) -> list[str]:
     """The curve at a dozen moments spaced by factors."""
     picked: list[str] = []
     following = 0.5
@@ -157,7 +158,7 @@ def _picked(curve: tuple[Moment, ...], clock: str) -> list[str]:
         if after is None or after.at > following:
             picked.append(f"{now.at:.1f} s {now.value:.9g}")
             following = max(following, now.at) * 1.8
-    return [f"{clock}:", *picked]
+    return picked
 
 
 def main() -> None:
@@ -179,7 +180,10 @@ def main() -> None:
         Job(name, args.minutes * 60, args.seed, args.start, args.to, args.cpu)
         for name in args.problems
     ]
-    with multiprocessing.Pool(args.parallel, maxtasksperchild=1) as pool:
+    # A search has one core; a library's threads would take the other one's.
+    os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
+    spawning = multiprocessing.get_context("spawn")
+    with spawning.Pool(args.parallel, maxtasksperchild=1) as pool:
         for result in pool.imap(search, jobs, chunksize=1):
             print(row(result), flush=True)
 
