@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -70,7 +71,8 @@ class CliAgentMutator:
     async def work(self, brief: Brief, scope: str) -> Worked:
         """Run the agent to its end or its limit; its model calls are made under `scope`."""
         workspace = lay_out(brief)
-        run = await self._station.run(self._job(workspace, brief, scope))
+        job = agent_job(self.description, self._station, workspace, brief, scope)
+        run = await self._station.run(job)
         reading = self.description.usage
         return Worked(
             ended=ended(self.description, run),
@@ -95,58 +97,67 @@ class CliAgentMutator:
             return f"the manifest does not allow to edit {', '.join(mine[:SHOWN])}"
         return ""
 
-    def _job(self, workspace: FileTree, brief: Brief, scope: str) -> AgentJob:
-        bounds = self.description.bounds
-        script = Path(__file__).parent / "cli" / START
-        packages = self._station.installed(brief.parents[0].harness.manifest.packages)
-        return AgentJob(
-            scope=scope,
-            workspace=workspace,
-            launch=partial(self._command, packages),
-            mounts={START_AT: FileTree.of_texts({START: script.read_text(encoding="utf-8")})},
-            folders=tuple(dict.fromkeys((*self._folders(), *([packages] if packages else ())))),
-            limits=Limits(
-                memory_mb=bounds.memory_mb,
-                storage_mb=STORAGE_MB,
-                processes=bounds.processes,
-                cpus=2.0,
-            ),
-            caps=Caps(calls=bounds.calls, tokens=bounds.tokens),
-            dollars=bounds.dollars,
-        )
 
-    def _folders(self) -> tuple[Path, ...]:
-        own = self._station.program(self.description.name)
-        return tuple(p for p in (own, *map(Path, self.description.folders)) if p.is_dir())
+def agent_job(
+    about: Description, station: Station, workspace: FileTree, brief: Brief, scope: str
+) -> AgentJob:
+    """A program at work on a folder, as its description says; its model calls are under `scope`."""
+    bounds = about.bounds
+    script = Path(__file__).parent / "cli" / START
+    packages = station.installed(brief.parents[0].harness.manifest.packages)
+    own = _folders(about, station)
+    return AgentJob(
+        scope=scope,
+        workspace=workspace,
+        launch=partial(_command, about, own, packages),
+        mounts={START_AT: FileTree.of_texts({START: script.read_text(encoding="utf-8")})},
+        folders=tuple(dict.fromkeys((*own, *([packages] if packages else ())))),
+        limits=Limits(
+            memory_mb=bounds.memory_mb,
+            storage_mb=STORAGE_MB,
+            processes=bounds.processes,
+            cpus=2.0,
+        ),
+        caps=Caps(calls=bounds.calls, tokens=bounds.tokens),
+        dollars=bounds.dollars,
+    )
 
-    def _command(self, packages: Path | None, access: Access) -> Command:
-        """How the agent is started, once it is known how it reaches its model.
 
-        The harness's packages are there for its smoke test alone, so they are on no path.
-        """
-        about, bounds = self.description, self.description.bounds
-        values = {
-            "base_url": access.base_url,
-            "token": access.token,
-            "model": access.model,
-            "prompt": PROMPT,
-            "turns": str(bounds.turns),
-            "seconds": str(int(bounds.seconds)),
-        }
-        places = [place for f in self._folders() for place in (f / "node_modules/.bin", f / "bin")]
-        job = {
-            "path": [*(str(place) for place in places), f"{{workspace}}/{BRIEF}"],
-            "files": {name: filled(text, values) for name, text in about.files.items()},
-            "env": {
-                **({"MILO_PACKAGES": str(packages)} if packages else {}),
-                **{name: filled(text, values) for name, text in about.env.items()},
-            },
-            "before": [[filled(word, values) for word in argv] for argv in about.before],
-            "command": [filled(word, values) for word in about.command],
-        }
-        return Command(
-            argv=("python3", f"{START_AT}/{START}", json.dumps(job)),
-            timeout_s=bounds.seconds,
-            gateway=True,
-            output_bytes=OUTPUT_BYTES,
-        )
+def _folders(about: Description, station: Station) -> tuple[Path, ...]:
+    own = station.program(about.place)
+    return tuple(p for p in (own, *map(Path, about.folders)) if p.is_dir())
+
+
+def _command(
+    about: Description, folders: Sequence[Path], packages: Path | None, access: Access
+) -> Command:
+    """How the program is started, once it is known how it reaches its model.
+
+    The harness's packages are there for its smoke test alone, so they are on no path.
+    """
+    bounds = about.bounds
+    values = {
+        "base_url": access.base_url,
+        "token": access.token,
+        "model": access.model,
+        "prompt": PROMPT,
+        "turns": str(bounds.turns),
+        "seconds": str(int(bounds.seconds)),
+    }
+    places = [place for f in folders for place in (f / "node_modules/.bin", f / "bin")]
+    job = {
+        "path": [*(str(place) for place in places), f"{{workspace}}/{BRIEF}"],
+        "files": {name: filled(text, values) for name, text in about.files.items()},
+        "env": {
+            **({"MILO_PACKAGES": str(packages)} if packages else {}),
+            **{name: filled(text, values) for name, text in about.env.items()},
+        },
+        "before": [[filled(word, values) for word in argv] for argv in about.before],
+        "command": [filled(word, values) for word in about.command],
+    }
+    return Command(
+        argv=("python3", f"{START_AT}/{START}", json.dumps(job)),
+        timeout_s=bounds.seconds,
+        gateway=True,
+        output_bytes=OUTPUT_BYTES,
+    )

@@ -10,6 +10,7 @@
 | ``single_call:MODEL`` | one answer of a litellm model is the edit |
 | ``agent_loop:MODEL`` | a litellm model edits step by step with tools |
 | ``claude_code:MODEL``, … | a coding agent over a litellm model (`milo/agents/cli/*.yaml`) |
+| ``gepa:MODEL``, … | a search method of another package (`milo/agents/peers/*.yaml`) |
 | ``FILE.yaml:MODEL`` | a coding agent that the user describes in a file |
 """
 
@@ -24,6 +25,7 @@ from milo.agents.cli.description import SUFFIX, load
 from milo.agents.cli_agent import CliAgentMutator
 from milo.agents.operators.mutator import OperatorMutator
 from milo.agents.operators.operator import Emphasis
+from milo.agents.peer import PEERS, PeerMutator
 from milo.agents.single_call import SingleCallMutator
 from milo.core.errors import ConfigError
 from milo.core.ports import Mutator
@@ -41,7 +43,7 @@ AGENTS = (
     "qwen_code",
 )
 """Coding agents that come with a description."""
-MODEL_DRIVEN = ("single_call", "agent_loop", *AGENTS)
+MODEL_DRIVEN = ("single_call", "agent_loop", *AGENTS, *PEERS)
 OFFLINE = ("operators", *(f"operators-{emphasis}" for emphasis in Emphasis), *arena.NAMES)
 
 
@@ -51,9 +53,9 @@ def is_described(kind: str) -> bool:
 
 
 def is_program(spec: str) -> bool:
-    """Whether a pool entry is a coding agent: a program that asks its model on its own."""
+    """Whether a pool entry is a program that asks its model on its own: an agent, or a peer."""
     kind = spec.partition(":")[0]
-    return kind in AGENTS or is_described(kind)
+    return kind in (*AGENTS, *PEERS) or is_described(kind)
 
 
 def needs_model(kind: str) -> bool:
@@ -89,6 +91,8 @@ def _driven(kind: str, model: str, station: Callable[[], Station] | None) -> Mut
         return AgentLoopMutator(model)
     if station is None:
         raise ConfigError(f"mutator {kind!r}", "a place to run programs in", "none")
+    if kind in PEERS:
+        return PeerMutator(load(kind), f"{kind}:{model}", station())
     return CliAgentMutator(load(kind), f"{kind}:{model}", station())
 
 

@@ -10,7 +10,9 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from milo.agents.cli.description import PEERS as PEER_FOLDER
 from milo.agents.cli.description import Description, built_in, load
+from milo.agents.peer import PEERS
 from milo.agents.pool import AGENTS, is_described
 from milo.app import packages
 from milo.app.packages import STAMP, programs_folder, stamped
@@ -28,7 +30,7 @@ def install(names: Sequence[str]) -> None:
     """
     for name in names:
         about = load(name)
-        wanted, folder = needs(about, node_version()), programs_folder() / about.name
+        wanted, folder = needs(about, node_version()), programs_folder() / about.place
         if not wanted:
             raise ConfigError(f"agent {about.name}", "packages to install", about.install.note)
         if stamped(folder / STAMP) == wanted:
@@ -61,26 +63,36 @@ def installed(about: Description) -> bool:
     """Whether an agent's program is there to be run, all of it."""
     if about.folders:
         return all(Path(folder).is_dir() for folder in about.folders)
-    return stamped(programs_folder() / about.name / STAMP) is not None
+    return stamped(programs_folder() / about.place / STAMP) is not None
 
 
 def check_agents(pool: Iterable[str]) -> None:
     """Refuse a pool with a coding agent that isn't installed, before anything is spent."""
     for entry in pool:
         kind = entry.partition(":")[0]
-        if kind not in AGENTS and not is_described(kind):
+        if kind not in (*AGENTS, *PEERS) and not is_described(kind):
             continue
         about = load(kind)
         if not installed(about):
-            how = about.install.note or f"milo mutators install {kind}"
-            place = programs_folder() / about.name
+            what = "peers" if kind in PEERS else "mutators"
+            how = about.install.note or f"milo {what} install {kind}"
+            place = programs_folder() / about.place
             raise ConfigError(f"mutator {entry!r}", f"it installed ({how})", f"no {place}")
+
+
+def peers_text() -> str:
+    """What `milo peers list` prints."""
+    return _listed(built_in(PEER_FOLDER))
 
 
 def agents_text() -> str:
     """What `milo mutators list` prints."""
+    return _listed(built_in())
+
+
+def _listed(names: Sequence[str]) -> str:
     rows = []
-    for name in built_in():
+    for name in names:
         about = load(name)
         state = "installed" if installed(about) else "not installed"
         tested = f"tested with {about.tested}" if about.tested else "untested"

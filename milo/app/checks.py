@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from milo.agents.cli.description import load
+from milo.agents.peer import PEERS
 from milo.agents.pool import MODEL_DRIVEN, OFFLINE, is_described
 from milo.app.convert import flat, nearest
 from milo.app.registries import reach_of
 from milo.core.errors import ConfigError
-from milo.core.plan import AdmissionKind, RunPlan, StrategyPlan
+from milo.core.plan import AdmissionKind, RunPlan
 from milo.core.redaction import SECRET_NAME, secrets_in_address
 
 
@@ -120,7 +121,7 @@ def check(plan: RunPlan) -> None:
         if values[key] is not None and not rule.holds(values[key]):
             shown = "another text" if key in NEVER_SHOWN else repr(values[key])
             raise ConfigError(key, rule.expected, shown)
-    _check_pipeline(plan.strategy)
+    _check_pipeline(plan)
     if not plan.agents.mutators:
         raise ConfigError("mutators", "at least one mutator", "an empty list")
     for name in plan.agents.mutators:
@@ -153,13 +154,16 @@ def check(plan: RunPlan) -> None:
         )
 
 
-def _check_pipeline(strategy: StrategyPlan) -> None:
-    """Merges join the newest child with another, and a promotion needs its parent's verdict."""
-    ordered = strategy.merge or strategy.admission.kind is AdmissionKind.PRESERVE
+def _check_pipeline(plan: RunPlan) -> None:
+    """Merges join the newest child with another, a promotion needs its parent's verdict, and a peer
+    waits for the score of the candidate that it asked for."""
+    strategy = plan.strategy
+    peers = any(name.partition(":")[0] in PEERS for name in plan.agents.mutators)
+    ordered = peers or strategy.merge or strategy.admission.kind is AdmissionKind.PRESERVE
     if strategy.pipeline_depth > 1 and ordered:
         raise ConfigError(
             "strategy.pipeline_depth",
-            "1 with strategy.merge or admission.kind=preserve",
+            "1 with strategy.merge, admission.kind=preserve, or a peer as mutator",
             str(strategy.pipeline_depth),
         )
 

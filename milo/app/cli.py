@@ -179,12 +179,16 @@ def _add_checking(commands: argparse._SubParsersAction[argparse.ArgumentParser])
 
 
 def _add_mutators(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    mutators = commands.add_parser("mutators", help="coding agents as mutators")
-    kinds = mutators.add_subparsers(dest="mutators_command", required=True, metavar="COMMAND")
-    kinds.add_parser("list", help="which there are").set_defaults(handler=_mutators_list)
-    install = kinds.add_parser("install", help="install them for this machine")
-    install.add_argument("names", nargs="+", metavar="NAME", help="a name, or a description file")
-    install.set_defaults(handler=_mutators_install)
+    listings = {"mutators": _mutators_list, "peers": _peers_list}
+    words = {"mutators": "coding agents as mutators", "peers": "search methods of other packages"}
+    for command, listing in listings.items():
+        kinds = commands.add_parser(command, help=words[command]).add_subparsers(
+            dest=f"{command}_command", required=True, metavar="COMMAND"
+        )
+        kinds.add_parser("list", help="which there are").set_defaults(handler=listing)
+        install = kinds.add_parser("install", help="install them for this machine")
+        install.add_argument("names", nargs="+", metavar="NAME", help="a name, or a description")
+        install.set_defaults(handler=_mutators_install)
 
 
 def _take_rest(
@@ -339,6 +343,13 @@ def _mutators_list(_: argparse.Namespace) -> int:
     from milo.app.agents import agents_text
 
     print(agents_text())
+    return OK
+
+
+def _peers_list(_: argparse.Namespace) -> int:
+    from milo.app.agents import peers_text
+
+    print(peers_text())
     return OK
 
 

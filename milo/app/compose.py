@@ -21,7 +21,7 @@ from platformdirs import user_cache_path
 from milo.app.checks import LOCAL_MODELS, NO_MODEL, OWN_MUTATOR
 from milo.app.face import OPENAI_KEY, provider_keys
 from milo.app.leftovers import Leftovers, owner_of, temporary_folder
-from milo.app.model_caller import SessionCaller
+from milo.app.model_caller import JudgeCaller, SessionCaller
 from milo.app.model_servers import demand_of, served_name, server_of
 from milo.app.no_model import NoUpstream
 from milo.app.numeric import equipped
@@ -34,6 +34,7 @@ from milo.app.station import AgentStation
 from milo.core.attempt import Usage
 from milo.core.calls import Purse
 from milo.core.errors import ConfigError
+from milo.core.judge import JudgeModel
 from milo.core.packages import Packages
 from milo.core.plan import ModelPlan, RunPlan
 from milo.core.ports import Caps, Mutator, Orchestrator, Upstream
@@ -54,7 +55,7 @@ from milo.gateway.replay_upstream import ReplayUpstream
 from milo.gateway.replica_upstream import ReplicaUpstream
 from milo.gateway.weights import built_in, cached, digest_of, fetch
 from milo.rollout.local import KINDS, choose
-from milo.rollout.runner import LocalAttemptRunner, check_needs
+from milo.rollout.runner import LocalAttemptRunner, check_judged, check_needs
 from milo.runtime.parts import HostParts, ModelCaller
 from milo.search.referee import check_answer, next_island
 from milo.search.rules import RulesOrchestrator
@@ -147,6 +148,7 @@ class AppParts:
         sandbox = equipped(choose_sandbox(self.plan.cluster), self.suite().tasks.values())
         for task in self.suite().tasks.values():
             check_needs(task, sandbox)
+            check_judged(task)
         find = Shelf(programs_folder()).find
         check_packages(self.packages, find)
         owner = owner_of(self.path)
@@ -170,7 +172,13 @@ class AppParts:
 
         return HostParts(
             runner=LocalAttemptRunner(
-                sandbox, gateway, self._caps(), owner, SystemClock(), find=find
+                sandbox,
+                gateway,
+                self._caps(),
+                owner,
+                SystemClock(),
+                find=find,
+                judge=self._judge(),
             ),
             model=gateway.model,
             description=sandbox.description,
@@ -181,6 +189,15 @@ class AppParts:
     def sweeper(self) -> Leftovers:
         """What clears up after processes of this run that died."""
         return Leftovers(cluster=self.plan.cluster, owner=owner_of(self.path))
+
+    def _judge(self) -> JudgeModel | None:
+        """The model that judges tasks; a replay, whose record holds no judgement, has none."""
+        name = self.plan.suite.judge
+        if not name:
+            return None
+        if self.plan.replay:
+            raise ConfigError("replay", "a run whose tasks no model judges", f"suite.judge={name}")
+        return JudgeCaller(lambda: self._agent_line(f"judge:{name}", role="judge"))
 
     def _caps(self) -> Caps:
         model = self.plan.model
@@ -283,7 +300,7 @@ class AppParts:
         """The model that a mutator spec ``NAME:MODEL`` names, or the run's agent model."""
         return SessionCaller(lambda: self._agent_line(mutator))
 
-    def _agent_line(self, mutator: str) -> Line:
+    def _agent_line(self, mutator: str, role: str = "") -> Line:
         from milo.agents.pool import is_program
 
         name = mutator.partition(":")[2] or self.plan.agents.model
@@ -303,7 +320,7 @@ class AppParts:
             secrets=all_secrets(),
             price=self._price(name),
             purse=self.purse,
-            role="orchestrator" if mutator == "orchestrator" else "mutator",
+            role=role or ("orchestrator" if mutator == "orchestrator" else "mutator"),
         )
 
     def orchestrator(self, caller: ModelCaller) -> Orchestrator:

@@ -22,6 +22,7 @@ from milo.core.lineage import Node
 from milo.core.population import Population
 from milo.store import RunReader, find_run
 from milo.views.concluding import build_report
+from milo.views.judging_note import judging_words
 from milo.views.lost_calls import unrecorded_words, unsettled_of, unsettled_words
 from milo.views.progress_file import is_driven, quick_status
 from milo.views.report import Place, Report, report_json
@@ -100,10 +101,10 @@ def report_of(path: Path, notes: Sequence[str] = ()) -> Report:
     """The report of a run, finished or not."""
     with RunReader(path) as reader:
         records, driven = RunRecords(reader), is_driven(reader, time.time())
-        lost = unsettled_words(unsettled_of(reader.calls))
+        books = (unsettled_words(unsettled_of(reader.calls)), judging_words(reader.calls))
         # What a living writer is just writing is not torn.
         torn = () if driven else reader.warnings
-        told = (*notes, *torn, *([lost] if lost else []))
+        told = (*notes, *torn, *filter(None, books))
         place = _place(reader, records.population, driven=driven)
         report = build_report(records, place, told)
         more = unrecorded_words(reader.calls, report.spending.by_role.values())

@@ -1,4 +1,4 @@
-"""How mutators and the orchestrator reach their own model: metered, recorded, replayable."""
+"""How mutators, the orchestrator and judges reach their own model: metered, each for its role."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from milo.core.errors import BudgetSpent, ModelError, ModelRefused, ReplayMiss
 from milo.core.evidence import Exchange
 from milo.core.ports import Caps
 from milo.gateway.client import text_of
-from milo.gateway.line import REPLAY_MISS, Line
+from milo.gateway.line import REPLAY_MISS, Line, Reply
 from milo.gateway.session import Session
 from milo.gateway.wire import error_message
 
@@ -44,17 +44,45 @@ class SessionCaller:
             session = Session(self._line, scope, Caps(), SESSION_S)
             self._sessions[scope] = session
         before = len(session.recorded)
-        asked: dict[str, object] = {"messages": [dict(message) for message in messages]}
-        if tools:
-            asked["tools"] = [dict(tool) for tool in tools]
-        reply = await session.ask(asked)
-        if reply.fault.startswith(REPLAY_MISS):
-            raise ReplayMiss(reply.fault)
-        if reply.fault.startswith(SPENT):
-            raise BudgetSpent(reply.fault.removeprefix(SPENT))
-        if not reply.ok:
-            words = reply.fault or f"HTTP {reply.status}: {error_message(reply.body)}"
-            failed = ModelError(words) if reply.fault else ModelRefused(words)
-            failed.exchanges = session.recorded[before:]
-            raise failed
+        reply = await _asked(session, messages, tools, before)
         return text_of(reply.body), reply.usage, session.recorded[before:]
+
+
+class JudgeCaller:
+    """Implements `core.judge.JudgeModel`: a session a question, so that none is kept."""
+
+    def __init__(self, open_line: Callable[[], Line]) -> None:
+        self._open_line = open_line
+        self._line: Line | None = None
+
+    async def __call__(self, scope: str, messages: Sequence[Mapping[str, object]]) -> str:
+        """The reply's text; raises `ModelError`, or `BudgetSpent` where the run can't pay."""
+        self._line = self._line or self._open_line()
+        session = Session(self._line, scope, Caps(), SESSION_S)
+        try:
+            return text_of((await _asked(session, messages)).body)
+        finally:
+            await session.close()
+
+
+async def _asked(
+    session: Session,
+    messages: Sequence[Mapping[str, object]],
+    tools: Sequence[Mapping[str, object]] = (),
+    before: int = 0,
+) -> Reply:
+    """The reply to one question; what isn't one is raised, with the exchanges since `before`."""
+    asked: dict[str, object] = {"messages": [dict(message) for message in messages]}
+    if tools:
+        asked["tools"] = [dict(tool) for tool in tools]
+    reply = await session.ask(asked)
+    if reply.fault.startswith(REPLAY_MISS):
+        raise ReplayMiss(reply.fault)
+    if reply.fault.startswith(SPENT):
+        raise BudgetSpent(reply.fault.removeprefix(SPENT))
+    if not reply.ok:
+        words = reply.fault or f"HTTP {reply.status}: {error_message(reply.body)}"
+        failed = ModelError(words) if reply.fault else ModelRefused(words)
+        failed.exchanges = session.recorded[before:]
+        raise failed
+    return reply

@@ -41,11 +41,12 @@ def _own_server(plan: RunPlan) -> bool:
 
 
 def _of_agents(plan: RunPlan) -> set[str]:
-    """The models that mutators, the orchestrator and the judge think with, but for the frozen one
+    """The models that mutators, the orchestrator and judges think with, but for the frozen one
     on a server of the user's own."""
     agents = plan.agents
     pairs = (entry.partition(":")[::2] for entry in agents.mutators)
     named = {model or agents.model for kind, model in pairs if needs_model(kind)} | {agents.judge}
+    named.add(plan.suite.judge)
     if agents.orchestrator == "agent" and plan.strategy.orchestrator:
         named.add(agents.model)
     return named - {"", plan.model.name if plan.model.base_url else ""}

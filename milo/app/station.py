@@ -66,7 +66,7 @@ class AgentStation:
         `ReplayMiss` where a replayed run lacks a call, `BudgetSpent` where the run can't pay."""
         scratch = temporary_folder(self.owner)
         line = self.open_line()
-        gateway = Gateway(line, scratch / "gateway.sock")
+        gateway = Gateway(line, scratch / "gateway.sock", doors=job.doors)
         try:
             await gateway.start()
             return await self._with_gateway(job, gateway)
@@ -98,6 +98,8 @@ class AgentStation:
         access = Access(base_url=ADDRESS, token="", model=name)
         timeout_s = job.launch(access).timeout_s
         session = await gateway.open_session(job.scope, job.caps, timeout_s + CLOSE_S)
+        if job.on_session is not None:
+            job.on_session(session)
         try:
             command = job.launch(Access(base_url=ADDRESS, token=session.token, model=name))
             ended = await watched(environment.run(command), session, job.dollars)

@@ -12,10 +12,12 @@ from milo.app.convert import nearest
 from milo.app.numeric import equipped
 from milo.app.sandboxes import choose_sandbox
 from milo.core.errors import MiloError, TaskError
+from milo.core.judge import JUDGE_FILE
 from milo.core.plan import ClusterPlan
 from milo.core.ports import Command, Environment, Sandbox
 from milo.core.task import Network, Task
 from milo.core.tree import FileTree
+from milo.rollout.judged.spec import spec_of
 from milo.rollout.runner import check_needs
 from milo.rollout.staging import prepare, start_of, until_healthy
 from milo.rollout.verifier import Judgement, combined, falls_short, judge
@@ -93,6 +95,9 @@ async def examine(scan: Scan, sandbox: Sandbox, parallel: int, *, partial: bool)
     for task in scan.tasks.values():
         try:
             check_needs(task, sandbox)
+            if JUDGE_FILE in task.tests:
+                spec_of(task)
+                refused[task.id] = "a model judges it, and none is asked here"
         except TaskError as error:
             refused[task.id] = str(error)
 

@@ -58,7 +58,7 @@ class Spend:
         return cls(attempts=attempts, tokens=usage.tokens, dollars=usage.dollars or 0.0)
 
 
-ROLES = ("target", "mutator", "orchestrator")
+ROLES = ("target", "mutator", "orchestrator", "judge")
 
 
 class Ledger:

@@ -14,6 +14,7 @@
     │   └── BudgetSpent      a limit of the run that can't pay another model call
     ├── RecordError          a record on disk that cannot be trusted
     │   └── StaleWriter      a replaced actor tried to write its old shard
+    ├── SearchOver           a proposer that has nothing more to propose
     ├── DiskFull             no room for a record; what is on disk stays consistent
     └── MoveRefused          an impossible or repeated orchestrator move
 
@@ -97,6 +98,10 @@ class RecordError(MiloError):
 
 class StaleWriter(RecordError):
     """A writer with an old epoch was refused; a newer owner holds the shard."""
+
+
+class SearchOver(MiloError):
+    """A proposer ended its search: its island starts no further round."""
 
 
 class DiskFull(MiloError):

@@ -129,8 +129,13 @@ class Brief:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Proposal:
-    """What a mutator left: the child's tree, its own account of it, and what it spent."""
+    """What a mutator left: the child's tree, its own account of it, and what it spent.
+
+    `made_from` names the harness (by content hash) that it was made from, where the mutator chose
+    another than the brief's parent; "" where it didn't.
+    """
 
     tree: FileTree
     change: Change
     usage: Usage = field(default_factory=Usage)
+    made_from: str = ""

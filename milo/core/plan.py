@@ -82,6 +82,8 @@ class SuitePlan:
     """For tasks of a folder that say nothing about it: ``no-network``, or ``public``."""
     seconds: float = 0.0
     """Seconds that a harness has for an attempt; 0 for what each task says."""
+    judge: str = ""
+    """The litellm model that judges tasks with a ``tests/judge.json``; empty for none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

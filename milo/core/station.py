@@ -6,12 +6,13 @@ leave there. Their model is reached through a metered gateway only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from milo.core.packages import Packages
+from milo.core.peering import LiveSession
 from milo.core.ports import Caps, Command, Exit, SessionReport
 from milo.core.task import Limits
 from milo.core.tree import FileTree
@@ -27,12 +28,18 @@ class Access:
     model: str
 
 
+Answering = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
+"""Answers a program's question, JSON-ready data by JSON-ready data; it may take its time."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgentJob:
     """A program that edits a folder on its own: what it finds, how it is started, what it may use.
 
     `launch` makes the command once the access is known. `folders` of the host hold the program.
-    `dollars` and `caps` bind the model session, the command's own time-out the whole.
+    `dollars` and `caps` bind the model session, the command's own time-out the whole. `doors` are
+    questions that it may post to paths beside its model's; `on_session` is told the model session
+    before the program starts.
     """
 
     scope: str
@@ -43,6 +50,8 @@ class AgentJob:
     limits: Limits = field(default_factory=Limits)
     caps: Caps = field(default_factory=Caps)
     dollars: float | None = None
+    doors: Mapping[str, Answering] = field(default_factory=dict)
+    on_session: Callable[[LiveSession], None] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -46,7 +46,7 @@ class Limits:
 
 
 WORKSPACE = "/workspace"
-LATER = ("user", "reach")
+LATER = ("user", "reach", "judge")
 """Fields that older records of a task don't know: unset, they are no part of its hash."""
 
 
@@ -111,7 +111,8 @@ class Judging:
     fresh setting (`setting`, or the task's own start), which is given `artifacts`, files and
     folders by absolute path, and whatever lay in /logs/artifacts. A `bundled` verifier's image
     holds the tests at /tests already. `reach` is what the verifier may reach where that isn't what
-    the harness may; it works as `user`.
+    the harness may; it works as `user`. `judge` names the model that judges a task whose tests say
+    so (``judge.json``), instead of a script.
     """
 
     env: Mapping[str, str] = field(default_factory=dict)
@@ -123,6 +124,7 @@ class Judging:
     artifacts: tuple[str, ...] = ()
     reach: Reach | None = None
     user: str = ""
+    judge: str = ""
 
 
 class StepReward(StrEnum):

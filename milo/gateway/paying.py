@@ -51,7 +51,7 @@ class Paid:
 
     def __init__(self, line: Line, scope: str, may_cost: Usage) -> None:
         self._line = line
-        self._scope = scope
+        self.scope = scope
         self._name = secrets.token_hex(12)
         self._amount = Spend(tokens=may_cost.tokens, dollars=dollars(may_cost, line.price) or 0.0)
         self._asked = False
@@ -66,7 +66,7 @@ class Paid:
             self.granted = True
             return None
         self._asked = True
-        wait = purse.reserve_call(self._name, self._line.role, self._scope, self._amount)
+        wait = purse.reserve_call(self._name, self._line.role, self.scope, self._amount)
         try:
             await within(wait, seconds)
         except TimeoutError:

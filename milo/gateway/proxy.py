@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import stat
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -32,6 +32,7 @@ MAX_BODY_BYTES = 8 * 1024 * 1024
 MAX_SOCKET_PATH = 100
 COUNTING = "/count_tokens"
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Answering = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
 
 
 def wires() -> tuple[Wire, ...]:
@@ -43,13 +44,22 @@ class Gateway:
     """A `ModelGateway` on the event loop that starts it. Sessions may be opened concurrently.
 
     It owns its socket file; the upstream belongs to the caller. Sessions that are still open when
-    it stops are closed without anybody reading their reports.
+    it stops are closed without anybody reading their reports. `doors` answer questions of
+    token-holders that are none to the model: JSON posted to a path, JSON back.
     """
 
-    def __init__(self, line: Line, socket: Path, *, max_body_bytes: int = MAX_BODY_BYTES) -> None:
+    def __init__(
+        self,
+        line: Line,
+        socket: Path,
+        *,
+        max_body_bytes: int = MAX_BODY_BYTES,
+        doors: Mapping[str, Answering] | None = None,
+    ) -> None:
         self._line = line
         self._socket = socket
         self._max_body = max_body_bytes
+        self._doors = dict(doors or {})
         self._sessions: dict[str, Session] = {}
         self._runner: web.AppRunner | None = None
 
@@ -112,6 +122,8 @@ class Gateway:
         messages = MessagesWire()
         app.router.add_post(messages.route + COUNTING, partial(self._count, messages))
         app.router.add_get("/v1/models", self._models)
+        for path, answering in self._doors.items():
+            app.router.add_post(path, partial(self._ask, answering))
         return app
 
     def _session(self, request: web.Request) -> Session | None:
@@ -126,6 +138,16 @@ class Gateway:
         anthropic = {"type": "model", "display_name": self.model_name, "created_at": "1970-01-01"}
         ends = {"first_id": self.model_name, "last_id": self.model_name, "has_more": False}
         return web.json_response({"object": "list", "data": [{**openai, **anthropic}], **ends})
+
+    async def _ask(self, answering: Answering, request: web.Request) -> web.StreamResponse:
+        """A question that is none to the model: no call, and free."""
+        if self._session(request) is None:
+            return _unknown_token(wires()[0])
+        try:
+            asked = parse_request(await request.read())
+        except BadRequest as error:
+            return web.json_response(error_body(str(error), "invalid_json"), status=400)
+        return web.json_response(dict(await answering(asked)))
 
     async def _count(self, wire: Wire, request: web.Request) -> web.StreamResponse:
         """An estimate of a request's input tokens: no call, and free."""

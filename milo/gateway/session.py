@@ -8,6 +8,7 @@ session exceeds its cap by at most one call. Once a cap has fired, the session s
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -30,7 +31,8 @@ CUT_STATUS = 499
 class Session:
     """A `ModelSession`. Calls may be concurrent on one event loop; `ask` is the way in-process.
 
-    `on_close` is told once, before calls in flight are cut.
+    `on_close` is told once, before calls in flight are cut. `scope` may be changed: it is that of
+    the calls made from then on, which are numbered anew.
     """
 
     def __init__(
@@ -53,6 +55,8 @@ class Session:
         self._calls: set[asyncio.Task[Reply]] = set()
         self._settling: set[asyncio.Task[None]] = set()
         self._usage = Usage()
+        self._under: list[str] = []
+        self._numbers = Counter[str]()
         self._made = 0
         self._reserved = 0
         self._capped = ""
@@ -63,6 +67,12 @@ class Session:
     def closed(self) -> bool:
         """Whether the session was closed; a closed one forwards nothing."""
         return self._closed
+
+    def report_in(self, scope: str) -> SessionReport:
+        """What came of its calls under a scope; calls in flight are not in it yet."""
+        mine = zip(self._records, self._under, strict=True)
+        exchanges = tuple(e for e, under in mine if e is not None and under == scope)
+        return SessionReport(usage=sum((e.usage for e in exchanges), Usage()), exchanges=exchanges)
 
     @property
     def pinned_model(self) -> str:
@@ -114,6 +124,7 @@ class Session:
         if self._refusals <= REFUSALS_KEPT:
             record = Exchange(request=asked, response=reply.body, status=status, seconds=0.0)
             self._records.append(record)
+            self._under.append(self.scope)
         return reply
 
     async def close(self) -> SessionReport:
@@ -147,11 +158,13 @@ class Session:
         self, asked: Mapping[str, object], pinned: Pinned, relay: Relay | None
     ) -> Reply:
         may_cost = reservation(pinned)
-        nth, place, reserve = self._made, len(self._records), may_cost.tokens
+        nth, place, reserve = self._numbers[self.scope], len(self._records), may_cost.tokens
         paid = Paid(self._line, self.scope, may_cost)
         self._made += 1
         self._reserved += reserve
+        self._numbers[self.scope] += 1
         self._records.append(None)
+        self._under.append(self.scope)
         began = self._line.now()
         task = asyncio.ensure_future(self._call(pinned, nth, relay, paid))
         self._calls.add(task)

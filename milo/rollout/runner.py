@@ -19,6 +19,7 @@ from dataclasses import replace
 from milo.core.disclosure import Reader, shown_to
 from milo.core.errors import HarnessError, MiloError, TaskError
 from milo.core.harness import Harness
+from milo.core.judge import JUDGE_FILE, JudgeModel
 from milo.core.ports import (
     AttemptJob,
     AttemptResult,
@@ -39,10 +40,12 @@ from milo.rollout.account import Account, AgentPhase, faulty
 from milo.rollout.changes import TOO_MUCH, changed_texts
 from milo.rollout.equipment import Equipment, nothing_installed
 from milo.rollout.integrity import hooks, signs
+from milo.rollout.judged.judging import judge_by_model
+from milo.rollout.judged.spec import spec_of
 from milo.rollout.smoke import smoke
 from milo.rollout.staging import prepare, start_of, until_healthy
 from milo.rollout.stepwise import Walk
-from milo.rollout.verifier import judge
+from milo.rollout.verifier import Judgement, judge
 
 GATEWAY_PORT = 8765
 MIN_SETUP_S = 20.0
@@ -54,7 +57,8 @@ OUTPUT_BYTES = 32 * 1024
 class LocalAttemptRunner:
     """Implements `ports.AttemptRunner` on one sandbox and one gateway of this host.
 
-    Any number of attempts at once on one event loop. `find` says where harnesses' packages lie.
+    Any number of attempts at once on one event loop. `find` says where harnesses' packages lie;
+    `judge` judges the tasks that ask for a model.
     """
 
     def __init__(
@@ -66,6 +70,7 @@ class LocalAttemptRunner:
         clock: Clock,
         *,
         find: FindPackages = nothing_installed,
+        judge: JudgeModel | None = None,
     ) -> None:
         self._sandbox = sandbox
         self._gateway = gateway
@@ -73,6 +78,7 @@ class LocalAttemptRunner:
         self._owner = owner
         self._clock = clock
         self._find = find
+        self._judge = judge
 
     async def run(self, job: AttemptJob) -> AttemptResult:
         """One attempt from start to end; faults become statuses, only cancellation raises."""
@@ -118,8 +124,14 @@ class LocalAttemptRunner:
         account = await _account(job, environment, phase)
         if account.status.is_infrastructure or account.all_flags:
             return account.unjudged()
-        judgement = await judge(self._sandbox, environment, job.task, self._owner)
-        return account.judged(judgement)
+        return account.judged(await self._judged(job, environment))
+
+    async def _judged(self, job: AttemptJob, environment: Environment) -> Judgement:
+        """By the task's script, or by a model where the task says so."""
+        if self._judge is None or JUDGE_FILE not in job.task.tests:
+            return await judge(self._sandbox, environment, job.task, self._owner)
+        left = await environment.workspace()
+        return await judge_by_model(self._judge, job.task, left, f"judge/{job.key}")
 
     async def _agent_phase(self, job: AttemptJob, environment: Environment) -> AgentPhase:
         timeout = job.task.limits.agent_timeout_s
@@ -225,6 +237,17 @@ async def _signs(environment: Environment) -> tuple[str, ...]:
 
 def _instruction(text: str) -> FileTree:
     return FileTree.of_texts({INSTRUCTION: text})
+
+
+def check_judged(task: Task) -> None:
+    """Raise `TaskError` for a task that a model is to judge and can't, before anything is spent."""
+    if JUDGE_FILE not in task.tests:
+        return
+    if task.steps:
+        raise TaskError(f"task {task.id}", "a script for every step", "a model that judges")
+    if not task.judging.judge:
+        raise TaskError(f"task {task.id}", "a model that judges it (suite.judge=MODEL)", "none")
+    spec_of(task)
 
 
 def check_needs(task: Task, sandbox: Sandbox) -> None:

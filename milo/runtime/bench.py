@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from milo.core.attempt import Usage
-from milo.core.errors import HarnessError, ModelError, ReplayMiss
-from milo.core.evidence import Exchange
+from milo.core.errors import HarnessError, MiloError, ModelError, ReplayMiss
+from milo.core.evidence import Brief, Exchange, Proposal
 from milo.core.harness import Harness
-from milo.core.ports import Exit, SessionReport
+from milo.core.peering import Measured
+from milo.core.ports import Exit, Mutator, SessionReport
 from milo.core.tree import FileTree
 from milo.runtime.parts import ModelCaller, Parts, Peers
 from milo.search.patch_judge import question, refusal_in
@@ -35,7 +36,10 @@ async def judged(parts: Parts, bench: Bench, patch: str) -> str:
 
 
 class Bench:
-    """What a mutator may do (`Workshop`): smoke tests, a sandboxed shell, its own model."""
+    """What a mutator may do (`MeasuringWorkshop`): smoke tests, a sandboxed shell, its own model,
+    and scores of trees, where `measuring` is set."""
+
+    measuring: Callable[[FileTree, Sequence[str]], Awaitable[Measured]] | None = None
 
     def __init__(self, peers: Peers, caller: ModelCaller, scope: str) -> None:
         self._peers = peers
@@ -56,6 +60,12 @@ class Bench:
         except HarnessError as error:
             return str(error)
         return await self._peers.dispatcher.smoke(harness)
+
+    async def measure(self, tree: FileTree, tasks: Sequence[str]) -> Measured:
+        """A tree's scores on search tasks."""
+        if self.measuring is None:
+            return Measured(refusal="nothing is measured here")
+        return await self.measuring(tree, tasks)
 
     async def complete(self, messages: Sequence[Mapping[str, object]]) -> tuple[str, Usage]:
         """One call to the mutator's model; its exchange is kept for the record."""
@@ -96,3 +106,20 @@ class Bench:
         if self._exchanges:
             await self._peers.recorder.put_session(self.scope, self._exchanges)
             self._exchanges = []
+
+
+class MutatorFailed(MiloError):
+    """A mutator raised something that is no error of MILO's."""
+
+
+async def proposed_by(mutator: Mutator, brief: Brief, bench: Bench) -> Proposal:
+    """The mutator's proposal; what a user's mutator raises becomes `MutatorFailed`."""
+    try:
+        made = await mutator.propose(brief, bench)
+        if not isinstance(made, Proposal):
+            raise MutatorFailed(f"{mutator.name} gave {type(made).__name__}, not a Proposal")
+        return made
+    except MiloError:
+        raise
+    except Exception as error:  # the boundary to the user's code: its fault is its child's
+        raise MutatorFailed(f"{mutator.name}: {type(error).__name__}: {error}") from error

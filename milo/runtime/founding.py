@@ -48,7 +48,10 @@ async def run_island(parts: Parts, peers: Peers, ticket: Ticket, pace: Pace) -> 
         await peers.recorder.append(name, epoch, events)
     shell = Shell(island, epoch, parts, peers, pace)
     if ticket.setup.strategy.pipeline_depth == 1:
-        return await shell.run()
+        try:
+            return await shell.run()
+        finally:
+            await shell.release()
     shell.nursery = ahead = Ahead(shell.beside, peers, parts.replay(), own, foreign)
     try:
         return await shell.run()

@@ -22,17 +22,21 @@ from milo.core.errors import (
     MiloError,
     RecordError,
     ReplayMiss,
+    SearchOver,
 )
 from milo.core.events import Event
 from milo.core.evidence import Brief, ParentView, Proposal
 from milo.core.harness import Harness, patch_between
 from milo.core.moves import Graft, Move
+from milo.core.peering import Engaged
 from milo.core.ports import Mutator
 from milo.core.redaction import redactor
 from milo.core.task import Suite
 from milo.core.touched import touched_between
+from milo.core.tree import FileTree
 from milo.runtime.affording import Affording, promise_of
-from milo.runtime.bench import Bench, judged
+from milo.runtime.bench import Bench, judged, proposed_by
+from milo.runtime.measuring import Measuring
 from milo.runtime.nursery import Nursery
 from milo.runtime.parts import (
     LIMIT,
@@ -89,6 +93,7 @@ class Shell:
             tuple(self._suite.tasks.values()), held_out=(*splits.validation, *splits.test)
         )
         self._redactor = redactor(parts.secrets())
+        self._engaged: dict[str, Engaged] = {}
 
     @property
     def name(self) -> str:
@@ -267,15 +272,18 @@ class Shell:
         bench = Bench(
             self._peers, self._parts.model_caller(spec), f"mutator/{need.candidate}/{need.tries}"
         )
+        check = partial(self._preflight, brief, bench)
+        scales = Measuring(self._island, need, self._peers, self.affording, check)
+        bench.measuring = partial(scales.measure, brief)
         try:
             async with self.thinking:
-                proposal = await proposed_by(self._parts.mutator(spec), brief, bench)
+                proposal = await proposed_by(self._mutator(spec), brief, bench)
             proposal = replace(proposal, change=self._redactor.value(proposal.change))
-            refusal = await self._preflight(brief, proposal, bench)
+            refusal = await self._preflight(brief, bench, proposal.tree)
         except (ReplayMiss, ClusterError, RecordError, ConfigError):
             raise
-        except BudgetSpent as broke:
-            raise SearchStopped(f"{LIMIT} {broke}") from None
+        except (BudgetSpent, SearchOver) as end:
+            raise SearchStopped(f"{LIMIT} {end}") from None
         except MiloError as failure:
             said = self._redactor.text(str(failure))
             await self._record(self._island.sent_back(said, bench.usage))
@@ -288,30 +296,44 @@ class Shell:
             return
         await self._commit(need, brief, replace(proposal, usage=usage))
 
-    async def _preflight(self, brief: Brief, proposal: Proposal, bench: Bench) -> Refusal:
+    def _mutator(self, spec: str) -> Mutator:
+        """The mutator of the pool; one that holds something stays until `release`."""
+        kept = self._engaged.get(spec) or self._parts.mutator(spec)
+        if isinstance(kept, Engaged):
+            self._engaged[spec] = kept
+        return kept
+
+    async def release(self) -> None:
+        """Close the mutators that hold something."""
+        while self._engaged:
+            await self._engaged.popitem()[1].close()
+
+    async def _preflight(self, brief: Brief, bench: Bench, tree: FileTree) -> Refusal:
         """What must hold before any attempt is paid, or why it doesn't."""
         parents = [parent.harness for parent in brief.parents]
-        refusal = check_child(parents, proposal.tree, self._generality, brief.forbidden_digests)
+        refusal = check_child(parents, tree, self._generality, brief.forbidden_digests)
         if refusal.reason:
             return refusal
-        secret = ", ".join(self._redactor.finds_in(proposal.tree))
+        secret = ", ".join(self._redactor.finds_in(tree))
         if secret:
             return Refusal(reason=f"the child holds a secret of the run's owner: {secret}")
-        child = Harness.from_tree(proposal.tree, "the child")
+        child = Harness.from_tree(tree, "the child")
         patch = patch_between(parents[0].tree, child.tree)
         reason = await self._peers.dispatcher.smoke(child)
         return Refusal(reason=reason or await judged(self._parts, bench, patch))
 
     async def _commit(self, need: NeedChild, brief: Brief, proposal: Proposal) -> None:
         child = Harness.from_tree(proposal.tree, need.candidate)
-        before = brief.parents[0].harness.tree
-        patch = patch_between(before, child.tree)
-        change = replace(proposal.change, touched=touched_between(before, child.tree))
+        parents, parent = need.parents, brief.parents[0].harness
+        own = [n.candidate for n in self._island.lineage if n.harness == proposal.made_from]
+        if proposal.made_from and own:
+            self._island.made_from(own[0])
+            parents, parent = (own[0],), await self._peers.recorder.get_harness(own[0])
+        lines = patch_between(parent.tree, child.tree).count("\n")
+        change = replace(proposal.change, touched=touched_between(parent.tree, child.tree))
         message = f"{need.candidate}: {change.title}\n\n{change.diagnosis}\n\n{change.hypothesis}\n"
-        await self._peers.recorder.put_harness(need.candidate, child, need.parents, message)
-        await self._record(
-            self._island.proposed(child.digest, change, patch.count("\n"), proposal.usage)
-        )
+        await self._peers.recorder.put_harness(need.candidate, child, parents, message)
+        await self._record(self._island.proposed(child.digest, change, lines, proposal.usage))
 
     async def _brief(self, need: NeedChild) -> Brief:
         state = self._island.state
@@ -371,20 +393,3 @@ class Shell:
             child: patch_between(before.tree, after.tree)
             for child, before, after in zip(path[1:], trees[:-1], trees[1:], strict=True)
         }
-
-
-class MutatorFailed(MiloError):
-    """A mutator raised something that is no error of MILO's."""
-
-
-async def proposed_by(mutator: Mutator, brief: Brief, bench: Bench) -> Proposal:
-    """The mutator's proposal; what a user's mutator raises becomes `MutatorFailed`."""
-    try:
-        made = await mutator.propose(brief, bench)
-        if not isinstance(made, Proposal):
-            raise MutatorFailed(f"{mutator.name} gave {type(made).__name__}, not a Proposal")
-        return made
-    except MiloError:
-        raise
-    except Exception as error:  # the boundary to the user's code: its fault is its child's
-        raise MutatorFailed(f"{mutator.name}: {type(error).__name__}: {error}") from error

@@ -15,7 +15,7 @@ from milo.core.budget import Spend
 from milo.core.calls import Purse
 from milo.core.errors import ClusterError
 from milo.core.events import Event, Record
-from milo.core.evidence import Exchange, ParentView
+from milo.core.evidence import Evidence, Exchange, ParentView
 from milo.core.fitness import TaskScore
 from milo.core.harness import Harness
 from milo.core.moves import Consultation, Move
@@ -273,6 +273,12 @@ class RecorderPort(Protocol):
         self, candidate: str, tasks: Sequence[str], k: int, limit: int
     ) -> ParentView:
         """A parent with its evidence on these tasks, failures first, at most `limit` attempts."""
+        ...
+
+    async def evidence(
+        self, harness: str, tasks: Sequence[str], k: int, limit: int
+    ) -> tuple[Evidence, ...]:
+        """Attempts of a harness (content hash) on these search tasks, failures first."""
         ...
 
     async def put_session(self, scope: str, exchanges: Sequence[Exchange]) -> None:

@@ -180,10 +180,22 @@ class Recorder:
         self, candidate: str, tasks: Sequence[str], k: int, limit: int
     ) -> ParentView:
         """A parent with its evidence, failures first; search-split material only."""
-        allowed = set(self._suite.splits.search)
         node = self._population.lineage[candidate]
+        evaluation = node.evaluation("search")
+        return ParentView(
+            candidate=candidate,
+            harness=self._records.get_harness(candidate),
+            scores={task: evaluation[task] for task in tasks if task in evaluation},
+            evidence=await self.evidence(node.harness, tasks, k, limit),
+        )
+
+    async def evidence(
+        self, harness: str, tasks: Sequence[str], k: int, limit: int
+    ) -> tuple[Evidence, ...]:
+        """Attempts of a harness (content hash), failures first; search-split material only."""
+        allowed = set(self._suite.splits.search)
         keys = [
-            attempt_key(node.harness, self._suite, task, self._model, index)
+            attempt_key(harness, self._suite, task, self._model, index)
             for task in tasks
             if task in allowed
             for index in range(k)
@@ -193,15 +205,9 @@ class Recorder:
             (found[key] for key in keys if key in found),
             key=lambda o: (o.resolved, o.key.task, o.key.index),
         )
-        evaluation = node.evaluation("search")
-        return ParentView(
-            candidate=candidate,
-            harness=self._records.get_harness(candidate),
-            scores={task: evaluation[task] for task in tasks if task in evaluation},
-            evidence=tuple(self._evidence(outcome) for outcome in outcomes[:limit]),
-        )
+        return tuple(self._shown(outcome) for outcome in outcomes[:limit])
 
-    def _evidence(self, outcome: Outcome) -> Evidence:
+    def _shown(self, outcome: Outcome) -> Evidence:
         task = shown_to(Reader.MUTATOR, self._suite.tasks[outcome.key.task])
         trace = self._records.get_trace(outcome.trace) if outcome.trace else Trace()
         return Evidence(

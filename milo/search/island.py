@@ -76,8 +76,7 @@ class Island:
         self._owed: list[Event] = []
         self._consulted = -1
         self._parents: tuple[str, ...] = ()
-        self._error = ""
-        self._tries = 0
+        self._error, self._tries = "", 0
         self._usage = Usage()
         self._ahead = 0
         self._sent_back: tuple[str, ...] = ()
@@ -283,6 +282,10 @@ class Island:
                 missing=tuple(sorted(absent)),
             )
         )
+
+    def made_from(self, parent: str) -> None:
+        """The mutator chose this parent of the child that is asked for, instead of the given."""
+        self._parents = (parent,)
 
     def proposed(
         self, harness: str, change: Change, patch_lines: int = 0, usage: Usage | None = None

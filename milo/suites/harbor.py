@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from milo.core.errors import TaskError
+from milo.core.judge import JUDGE_FILE
 from milo.core.task import WORKSPACE, Judging, Network, Task
 from milo.core.tree import FileTree
 from milo.suites.harbor_place import DOCKERFILE, place_of
@@ -95,8 +96,9 @@ def _instruction(folder: Path, parts: Parts) -> str:
 
 def _tests(folder: Path, judging: Judging) -> FileTree:
     tests = folder_tree(folder, "tests")
-    if TEST_SCRIPT not in tests and not judging.bundled:
-        raise TaskError(f"task {folder}", f"the verifier tests/{TEST_SCRIPT}", "none")
+    if not {TEST_SCRIPT, JUDGE_FILE} & set(tests) and not judging.bundled:
+        expected = f"the verifier tests/{TEST_SCRIPT} or tests/{JUDGE_FILE}"
+        raise TaskError(f"task {folder}", expected, "none")
     return tests
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from milo.core.errors import ConfigError, TaskError
+from milo.core.judge import JUDGE_FILE
 from milo.core.plan import SuitePlan
 from milo.core.task import Network, Splits, Suite, Task
 from milo.suites import deskwork
@@ -50,6 +51,16 @@ def _within(seconds: float, tasks: Mapping[str, Task]) -> Mapping[str, Task]:
     }
 
 
+def _judged_by(model: str, tasks: Mapping[str, Task]) -> Mapping[str, Task]:
+    """The tasks, of which those that a model judges name it: another judge measures otherwise."""
+    return {
+        name: replace(task, judging=replace(task.judging, judge=model))
+        if JUDGE_FILE in task.tests
+        else task
+        for name, task in tasks.items()
+    }
+
+
 def _of_folder(plan: SuitePlan) -> Suite:
     """The tasks of a folder that are taken into a split; the others are never read in full."""
     folder = Path(plan.path)
@@ -64,9 +75,10 @@ def _of_folder(plan: SuitePlan) -> Suite:
         raise TaskError(f"suite {folder}", f"at least {wanted} tasks", words)
     splits = _splits(plan, tasks)
     taken = (*splits.search, *splits.validation, *splits.test)
+    tasks = _within(plan.seconds, {name: tasks[name] for name in sorted(taken)})
     return Suite(
         name=plan.name,
-        tasks=_within(plan.seconds, {name: tasks[name] for name in sorted(taken)}),
+        tasks=_judged_by(plan.judge, tasks),
         splits=splits,
         k=plan.k or FOLDER_K,
         left_out=found.left_out,

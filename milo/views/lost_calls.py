@@ -53,7 +53,8 @@ def unrecorded_words(book: CallBook | None, recorded: Iterable[Usage]) -> str:
     where it is the same."""
     if book is None:
         return ""
-    more = book.total - sum((Spend.of(usage) for usage in recorded), Spend())
+    judges = book.spent["judge"]  # told in a line of their own
+    more = book.total - sum((Spend.of(usage) for usage in recorded), judges)
     if more.tokens <= 0 and more.dollars < LEAST_DOLLARS:
         return ""
     return (

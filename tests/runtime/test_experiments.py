@@ -19,7 +19,9 @@ from milo.testing.scripted_model import ScriptedServer
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 pytestmark = pytest.mark.timeout(300)  # whole studies, one run after another
-SWEEPS = {"ablation": 5, "budget_scaling": 2, "output_cap": 2}
+SWEEPS = {"ablation": 5, "budget_scaling": 2, "output_cap": 2, "peers": 2}
+WITHOUT_PEERS = {"peers": ["strategy=milo,best_of_n"]}
+"""Words for studies whose strategies are packages that may not be installed."""
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +62,8 @@ def test_a_sweep_runs_every_job_and_ends_with_a_table(
 ) -> None:
     study: ModuleType = load(name)  # type: ignore[operator]
     launcher = InlineLauncher()
-    argv = ["--smoke", "--into", "out", *words(server, suite)]
+    more = WITHOUT_PEERS.get(name, [])
+    argv = ["--smoke", "--into", "out", *words(server, suite), *more]
     assert study.main(argv, launcher) == 0
     assert len(launcher.launched) == SWEEPS[name]
     printed = capsys.readouterr().out

@@ -228,6 +228,11 @@ def test_programs_for_the_sandbox_import_the_standard_library_and_each_other() -
     assert not wrong, "\n".join(wrong)
 
 
+def test_programs_that_drive_peers_do_not_import_milo() -> None:
+    drivers = [path for path in FILES if name_of(path).startswith("milo/agents/peers/")]
+    assert drivers and not [i for p in drivers for i in imports_of(p) if i.startswith("milo.")]
+
+
 def test_imports_are_absolute() -> None:
     wrong = [
         f"{name_of(path)}:{node.lineno}"

@@ -99,7 +99,8 @@ class Description(_Part):
 
     `tested` names the version that was run against a scripted model ("" for none). `before` are
     commands run first; `files` are put below HOME; `env` is all of the environment beside PATH
-    and HOME. `folders` of the host are shown to it, beside the one that it is installed in.
+    and HOME. `folders` of the host are shown to it, beside the one that it is installed in, which
+    is that of the description that it `shares` one with.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
@@ -116,16 +117,32 @@ class Description(_Part):
     usage: UsageReading | None = None
     errors: tuple[Words, ...] = ()
     words: Words | None = None
+    shares: str = ""
+
+    @property
+    def place(self) -> str:
+        """The name of the folder that it is installed in."""
+        return self.shares or self.name
 
 
-def built_in() -> tuple[str, ...]:
-    """The names of the descriptions that come with MILO."""
-    return tuple(sorted(path.stem for path in Path(__file__).parent.glob(f"*{SUFFIX}")))
+HERE = Path(__file__).parent
+PEERS = HERE.parent / "peers"
+
+
+def built_in(folder: Path = HERE) -> tuple[str, ...]:
+    """The names of the descriptions that come with MILO: of coding agents, or in another folder."""
+    return tuple(sorted(path.stem for path in folder.glob(f"*{SUFFIX}")))
+
+
+def _path(name: str) -> Path:
+    """The file of a description that comes with MILO; peers lie in a folder of their own."""
+    peer = PEERS / f"{name}{SUFFIX}"
+    return peer if peer.is_file() else HERE / f"{name}{SUFFIX}"
 
 
 def load(name: str) -> Description:
     """A description by name, or by the path of a YAML file; raises `ConfigError`."""
-    path = Path(name) if name.endswith(SUFFIX) else Path(__file__).with_name(name + SUFFIX)
+    path = Path(name) if name.endswith(SUFFIX) else _path(name)
     data = _data(path, frozenset())
     try:
         return Description.model_validate(data)
@@ -140,7 +157,7 @@ def load(name: str) -> Description:
 def _data(path: Path, seen: frozenset[Path]) -> dict[str, Any]:
     """A file's content laid over that of its base."""
     if not path.is_file() or path in seen:
-        known = f"a YAML file, or one of {', '.join(built_in())}"
+        known = f"a YAML file, or one of {', '.join((*built_in(), *built_in(PEERS)))}"
         raise ConfigError(f"agent description {path}", known, "itself" if path in seen else "none")
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -152,7 +169,7 @@ def _data(path: Path, seen: frozenset[Path]) -> dict[str, Any]:
     if not base:
         return data
     beside = path.parent / str(base) if str(base).endswith(SUFFIX) else None
-    below = _data(beside or Path(__file__).with_name(f"{base}{SUFFIX}"), seen | {path})
+    below = _data(beside or _path(str(base)), seen | {path})
     return _laid_over(below, data)
 
 

@@ -139,6 +139,17 @@ def test_keys_lists_groups_and_values(capsys: pytest.CaptureFixture[str]) -> Non
     assert "best_of_n" in out and "budget.hours" in out
 
 
+@pytest.mark.parametrize(("kind", "name"), [("mutators", "codex"), ("peers", "openevolve")])
+def test_programs_of_others_are_listed_with_where_they_are_installed(
+    kind: str, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MILO_AGENTS", "nowhere")
+    assert main([kind, "list"]) == OK
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith(f"{name} ") and "not installed" in line for line in lines)
+    assert lines[-1].endswith("nowhere.")
+
+
 def test_runs_says_so_where_there_is_none(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["runs"]) == OK
     assert "no runs here" in capsys.readouterr().out

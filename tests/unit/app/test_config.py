@@ -275,7 +275,8 @@ strategy.selection.alpha strategy.selection.beta
 strategy.selection.kind strategy.selection.tau strategy.signals
 strategy.tested_seeds
 strategy.winner
-suite suite.families suite.k suite.name suite.network suite.path suite.search suite.seconds
+suite suite.families suite.judge suite.k suite.name suite.network suite.path suite.search
+suite.seconds
 suite.split_seed suite.test suite.validation
 tracking tracking.group tracking.project tracking.tensorboard tracking.wandb
 """

@@ -13,7 +13,14 @@ def test_an_island_may_work_ahead_where_no_child_needs_the_newest_verdict() -> N
     assert compose(["strategy=darwinx"]).strategy.pipeline_depth == 1
 
 
-@pytest.mark.parametrize("words", [["strategy=darwinx"], ["strategy.merge=true"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["strategy=darwinx"],
+        ["strategy.merge=true"],
+        ["strategy=gepa", "mutators.model=openai/m"],
+    ],
+)
 def test_strategies_that_need_the_newest_verdict_are_refused_a_pipeline(words: list[str]) -> None:
     with pytest.raises(ConfigError, match=r"strategy\.pipeline_depth: expected 1 with .* found 2"):
         compose([*words, "strategy.pipeline_depth=2"])

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from milo.core.budget import Spend
+from milo.core.budget import ROLES, Spend
 from milo.core.calls import CallBook, CallEntry, CallMark, base
 from milo.core.rates import Buckets, Rates
 
@@ -65,11 +65,12 @@ def test_a_renewed_book_says_the_same_in_fewer_entries() -> None:
     )
     kept = list(made.entries())
     again = book(*kept)
-    assert len(kept) == 3 + 1 + 4
+    assert len(kept) == len(ROLES) + 1 + 4
     assert {role: spend.tokens for role, spend in again.spent.items()} == {
         "target": 115,
         "mutator": 5,
         "orchestrator": 0,
+        "judge": 0,
     }
     assert again.open.keys() == made.open.keys() and again.promised.tokens == 40
     assert again.unsettled == made.unsettled

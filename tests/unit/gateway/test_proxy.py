@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -210,3 +211,19 @@ async def test_a_socket_path_that_is_too_long_is_refused(
 async def test_the_gateway_names_the_pinned_model(make_line: MakeLine, socket_dir: Path) -> None:
     gateway = Gateway(make_line(ScriptedUpstream(always("a"), "local[x]")), socket_dir / "a")
     assert (gateway.model, gateway.model_name) == ("local[x]", "frozen")
+
+
+async def test_a_door_answers_whoever_holds_a_token_and_costs_no_call(
+    make_line: MakeLine, serve: Any
+) -> None:
+    upstream = ScriptedUpstream(always("a"))
+
+    async def double(asked: Mapping[str, object]) -> Mapping[str, object]:
+        return {"twice": 2 * int(str(asked["n"]))}
+
+    caller = await serve(make_line(upstream), doors={"/v1/double": double})
+    session = await caller.gateway.open_session("s", Caps(), 60)
+    assert await caller.post(session, {"n": 4}, "double") == (200, {"twice": 8})
+    assert (await caller.post(session, b"{no", "double"))[0] == 400
+    assert (await caller.post("wrong", {"n": 4}, "double"))[0] == 401
+    assert upstream.tally.calls == 0

@@ -286,3 +286,19 @@ async def test_a_refused_request_is_numbered_neither_here_nor_upstream(make_line
     for asked in (ask(), {"messages": []}, ask()):
         await session.ask(asked)
     assert numbers == [0, 1]
+
+
+async def test_calls_are_counted_for_the_scope_that_they_were_made_under(
+    make_line: MakeLine,
+) -> None:
+    session = open_session(make_line(ScriptedUpstream(in_turn([BIG]))))
+    await session.ask(ask())
+    session.scope = "later"
+    for _ in range(2):
+        await session.ask(ask())
+    assert [session.report_in(scope).usage.calls for scope in ("scope", "later", "never")] == [
+        1,
+        2,
+        0,
+    ]
+    assert (await session.close()).usage.calls == 3

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from milo.protocols.judging import Choice, both_orders
+from milo.core.preference import Choice, both_orders
 
 maybe = st.one_of(st.none(), st.sampled_from(Choice))
 rows = st.lists(st.tuples(maybe, maybe, st.floats(0.1, 5)), max_size=8)

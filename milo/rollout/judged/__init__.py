@@ -1,0 +1,1 @@
+"""Verifiers that ask a model: weighted rubrics, semantic equivalence, and comparison in pairs."""
