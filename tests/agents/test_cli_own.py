@@ -81,10 +81,10 @@ def test_the_packages_of_a_harness_are_there_for_its_smoke_test(tmp_path: Path) 
 
 def test_what_is_left_when_the_time_is_up_is_judged_by_its_smoke_test() -> None:
     source = "ask()\n" + APPEND + "import time\ntime.sleep(60)\n"
-    proposal = propose(source, seconds=2)
+    proposal = propose(source, seconds=5)
     assert "unfinished: ran out of time" in proposal.change.title  # type: ignore[attr-defined]
     with pytest.raises(AgentFailed, match=r"ran out of time.*it does not load"):
-        propose(source, Workshop(error="it does not load"), seconds=2)
+        propose(source, Workshop(error="it does not load"), seconds=5)
 
 
 def test_a_daemon_left_behind_dies_with_its_sandbox() -> None:
