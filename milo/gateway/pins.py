@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 
 from milo.core.evidence import NOTHING_FETCHED
 from milo.gateway.formats import JSON, BadRequest
@@ -41,6 +42,9 @@ PASSED = frozenset(
 SAMPLING_OF_LLAMA = frozenset({"grammar", "top_k", "min_p", "repeat_penalty"})
 STREAMING = frozenset({"stream", "stream_options"})
 LIMITS = ("max_tokens", "max_completion_tokens")
+MOST_GRAMMAR, DEEPEST_GRAMMAR = 8192, 64
+"""Characters, and open brackets. llama.cpp's parser recurses: 50,000 open brackets ended the server
+for everybody, and 5,000 optional letters kept it from answering for more than 20 s."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,6 +136,7 @@ def _check(asked: JSON) -> None:
         if isinstance(value, int) and value < 1:
             raise BadRequest(f"'{key}' must be a positive whole number", key)
     _check_tools(asked.get("tools"))
+    _check_grammar(asked.get("grammar"))
     for message in messages:
         _check_data(message.get("content"))
 
@@ -168,6 +173,18 @@ def _check_tools(tools: object) -> None:
     for tool in tools:
         if not isinstance(tool, dict) or tool.get("type", "function") != "function":
             raise BadRequest("only tools of type 'function' are served", "tools")
+
+
+def _check_grammar(grammar: object) -> None:
+    if grammar is None:
+        return
+    if not isinstance(grammar, str) or len(grammar) > MOST_GRAMMAR:
+        raise BadRequest(
+            f"'grammar' must be a text of at most {MOST_GRAMMAR} characters", "grammar"
+        )
+    depth = accumulate((c in "([") - (c in ")]") for c in grammar)
+    if max(depth, default=0) > DEEPEST_GRAMMAR:
+        raise BadRequest(f"'grammar' is nested more than {DEEPEST_GRAMMAR} deep", "grammar")
 
 
 def _means_nothing(asked: JSON) -> set[str]:

@@ -83,6 +83,18 @@ def test_what_cannot_be_answered_is_refused_with_the_parameter(
     assert caught.value.param == param
 
 
+@pytest.mark.parametrize(
+    "grammar",
+    ["root ::= " + "(" * 100 + '"a"' + ")" * 100, 'root ::= "a"?' + ' "a"?' * 5000, {"root": "a"}],
+    ids=range(3),
+)
+def test_a_grammar_that_would_end_the_model_server_is_refused(grammar: object) -> None:
+    """The server is everybody's: one harness would cost all the others their attempts."""
+    with pytest.raises(BadRequest) as caught:
+        pin({"messages": MESSAGES, "grammar": grammar}, PINS, 100)
+    assert caught.value.param == "grammar"
+
+
 PLACE = "http://10.0.0.1/?stolen=1"
 
 
