@@ -38,7 +38,8 @@ from milo.suites import deskwork
 from milo.testing.scripted_model import Script, ScriptedUpstream, always
 from milo.testing.tool_user import doing
 
-NAMES = tuple(name for name in recipes.names() if not recipes.load(name).untested)
+NAMES = tuple(name for name in recipes.names() if name != "goose")
+"""Goose's program is in no registry."""
 IMAGE, BARE = "milo/base:experts", "milo/base:no-python"
 USUAL = (
     *("libstdc++.so.6", "libgcc_s.so.1", "libm.so.6", "libdl.so.2", "libpthread.so.0"),

@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-SMOKE_S = 60.0
+SMOKE_S = 180.0
 MANIFEST = "harness.toml"
 PACKAGES = "MILO_PACKAGES"
 PROGRAMS = ("bin", "node_modules/.bin")

@@ -78,7 +78,7 @@ async def test_the_smoke_test_sees_them_too_and_has_more_time(folder: Path) -> N
     assert await runner_with(sandbox, folder).smoke(harness('npm = ["a@1.0.0"]')) == ""
     command = sandbox.opened[0].commands[-1]
     assert command.argv[0] == str(folder / "node_modules/.bin/other")
-    assert command.timeout_s == 60.0
+    assert command.timeout_s == 180.0
 
 
 @pytest.mark.parametrize("packages", ['pip = ["a==1"]', ""])
