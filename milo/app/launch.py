@@ -48,7 +48,7 @@ from milo.store.reader import RunReader
 from milo.store.run_store import RunStore
 from milo.views.download import progress_bar
 from milo.views.live import choose_view
-from milo.views.progress_file import NotedView
+from milo.views.progress_file import NotedView, standing
 from milo.views.rendering import print_report
 from milo.views.view import Progress, View, Work
 
@@ -178,7 +178,8 @@ def drive(
     shown = choose_view(sys.stdout, plan.strategy.patience)
     view = NotedView(shown, parts.path, time.time)
     view.start(f"MILO {parts.path.name}", past)
-    view.progress(Progress(budget=plan.budget))
+    with RunReader(parts.path) as reader:
+        view.progress(standing(reader, plan.budget, time.time()))
     view.message(words)
     following = Following(plan, parts.path, parts.prices, past)
     if following.fault:

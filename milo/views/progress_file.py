@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from milo.core.budget import Budget
 from milo.core.calls import CallBook
 from milo.core.errors import DiskFull, RecordError
 from milo.core.events import Record
@@ -149,6 +150,13 @@ def quick_status(reader: RunReader, now: float) -> Status:
     told = told_now(found, alive=alive, progress=fresh)
     # What a living writer is just writing is not torn.
     return _with_ledger(replace(told, warnings=() if alive else reader.warnings), reader.calls)
+
+
+def standing(reader: RunReader, budget: Budget, now: float) -> Progress:
+    """What a run that is about to go on starts from: nothing goes on yet, but time and money are
+    spent already."""
+    past = quick_status(reader, now)
+    return Progress(budget=budget, spent=past.spent, seconds=past.active_s)
 
 
 def _with_ledger(found: Status, book: CallBook | None) -> Status:

@@ -23,7 +23,13 @@ from milo.store.files import Disk
 from milo.store.lock import Owner
 from milo.testing.synthetic_run import SyntheticRun
 from milo.views.plain import PlainView
-from milo.views.progress_file import NotedView, live_snapshot, quick_status, read_note
+from milo.views.progress_file import (
+    NotedView,
+    live_snapshot,
+    quick_status,
+    read_note,
+    standing,
+)
 from milo.views.spending import split_of_tasks, tally
 from milo.views.status import RunState, status_json, status_of, status_text
 from milo.views.status_fold import Folded
@@ -190,6 +196,16 @@ def test_a_torn_end_of_the_journal_is_said_unless_it_is_being_written(
     assert "warning: " in status_text(quick(run)) and "ignored 13 bytes" in quick(run).warnings[0]
     monkeypatch.setattr(RunReader, "owner", lambda _: object())
     assert quick(run).warnings == ()
+
+
+def test_a_run_that_goes_on_starts_its_picture_from_what_is_spent(run: Path) -> None:
+    """While a cluster starts, a resumed run must not be shown as one that has spent nothing."""
+    limits = Budget(hours=9)
+    with RunReader(run) as reader:
+        found = standing(reader, limits, 6100.0)
+    past = quick(run)
+    assert found.budget == limits and found.slots_total == 0
+    assert (found.spent, found.seconds) == (past.spent, past.active_s) and found.spent.attempts > 9
 
 
 def test_a_full_disk_costs_the_note_and_not_the_search(run: Path) -> None:
