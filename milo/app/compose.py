@@ -107,8 +107,9 @@ class AppParts:
     """Implements the runtime's `Parts` for the adapters that come with MILO.
 
     `path` is the absolute run directory, `prices` the run's own price book, `packages` what the
-    seeds need installed on every host. Every call builds anew, except the suite and the recording,
-    which are read once per process.
+    seeds need installed on every host. Every call builds anew, except the suite, which is read once
+    and travels with the factories (another machine has no folder of it, or another one), and the
+    recording, which is read once per process.
     """
 
     plan: RunPlan
@@ -117,6 +118,11 @@ class AppParts:
     purse: Purse | None = None
     servers: tuple[ModelServer, ...] = ()
     packages: tuple[Packages, ...] = ()
+    carried: Suite | None = field(default=None, repr=False, compare=False)
+
+    def __getstate__(self) -> Mapping[str, object]:
+        """What another process is given: the suite as it was read here."""
+        return {**self.__dict__, "carried": self.suite()}
 
     def server_demand(self) -> ServerDemand | None:
         """What the model servers of the run take of the cluster; None where it starts none."""
@@ -137,7 +143,7 @@ class AppParts:
 
     def suite(self) -> Suite:
         """The tasks and their splits."""
-        return _suite(self.plan)
+        return self.carried or _suite(self.plan)
 
     def open_records(self) -> RunStore:
         """The run directory, owned by this process from now on."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from milo.app.convert import nearest
@@ -14,7 +14,7 @@ from milo.app.sandboxes import choose_sandbox
 from milo.core.errors import MiloError, TaskError
 from milo.core.judge import JUDGE_FILE
 from milo.core.plan import ClusterPlan
-from milo.core.ports import Command, Environment, Sandbox
+from milo.core.ports import Command, Environment, Exit, Sandbox
 from milo.core.task import Network, Task
 from milo.core.tree import FileTree
 from milo.rollout.judged.spec import spec_of
@@ -23,22 +23,25 @@ from milo.rollout.staging import prepare, start_of, until_healthy
 from milo.rollout.verifier import Judgement, combined, falls_short, judge
 from milo.suites import deskwork, quarantine
 from milo.suites.check import Quarantined, SuiteReport, check_tasks
-from milo.suites.folder import Scan, scan_folder
+from milo.suites.folder import Scan, loader_of, scan_folder
 from milo.suites.quarantine import Held
 from milo.suites.suite import BUILT_IN, built_in_tasks
 
 OK, FAILED = 0, 1
 OWNER = "suite-check"
+SAID_LINES = 8
+"""Lines shown of what a bad task's solution and tests said."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Examined:
     """What a check of a suite found: tasks that could not be loaded, those that this sandbox can't
-    give what they need, and the report on the rest."""
+    give what they need, and the report on the rest. `said` is what the last run of a task said."""
 
     broken: tuple[Quarantined, ...]
     refused: tuple[Quarantined, ...]
     report: SuiteReport
+    said: Mapping[str, str] = field(default_factory=dict)
 
 
 def list_suites() -> str:
@@ -53,7 +56,7 @@ def list_suites() -> str:
 def check_suite(
     path: str, *, sandbox: str = "auto", network: str = "no-network", image: str = ""
 ) -> int:
-    """Check every task in a sandbox, print what was found, put bad tasks into quarantine.
+    """Check every task in a sandbox, print what was found; quarantine bad ones of a folder.
 
     `network` is for tasks that say nothing about it, `image` (where it isn't the usual one) for
     tasks without an image in containers. 1 where a task is not to be trusted, or none
@@ -63,11 +66,12 @@ def check_suite(
     usual = ClusterPlan(sandbox=sandbox)
     cluster = replace(usual, image=image or usual.image)
     place = equipped(choose_sandbox(cluster), scan.tasks.values())
-    print(f"{len(scan.tasks)} tasks; {place.description}", flush=True)
+    count = "1 task" if len(scan.tasks) == 1 else f"{len(scan.tasks)} tasks"
+    print(f"{count}; {place.description}", flush=True)
     parallel = len(os.sched_getaffinity(0))
     found = asyncio.run(examine(scan, place, parallel, partial=path not in BUILT_IN))
     print(describe(found))
-    if path not in BUILT_IN:
+    if path not in BUILT_IN and loader_of(Path(path)) is None:
         print(isolate(Path(path), scan, found))
     good = found.report.checked > 0 and not (found.broken or found.report.quarantined)
     return OK if good else FAILED
@@ -101,8 +105,11 @@ async def examine(scan: Scan, sandbox: Sandbox, parallel: int, *, partial: bool)
         except TaskError as error:
             refused[task.id] = str(error)
 
+    said: dict[str, str] = {}
+
     async def run_task(task: Task, solution: FileTree | None) -> float | None:
         judgement = await run_solution(sandbox, task, solution)
+        said[task.id] = "\n".join(filter(None, (judgement.output, judgement.detail)))
         if judgement.reward is None:
             raise MiloError(judgement.detail)
         return judgement.reward
@@ -113,13 +120,15 @@ async def examine(scan: Scan, sandbox: Sandbox, parallel: int, *, partial: bool)
         broken=tuple(Quarantined(task=n, reason=str(e)) for n, e in scan.broken.items()),
         refused=tuple(Quarantined(task=name, reason=why) for name, why in refused.items()),
         report=await check_tasks(able, run_task, parallel=parallel, partial=partial),
+        said=said,
     )
 
 
 async def run_solution(sandbox: Sandbox, task: Task, solution: FileTree | None) -> Judgement:
     """How a reference solution (None: nothing at all) is judged on a fresh workspace.
 
-    In a task with steps each step's own solution stands for `solution`.
+    In a task with steps each step's own solution stands for `solution`. The output begins with
+    what a solution said that failed.
     """
     environment = await sandbox.open(start_of(task, OWNER))
     try:
@@ -127,9 +136,10 @@ async def run_solution(sandbox: Sandbox, task: Task, solution: FileTree | None) 
             await until_healthy(environment, task, task.setting.healthcheck)
         if task.steps:
             return await _in_steps(sandbox, environment, task, solves=solution is not None)
+        said = ""
         if solution is not None:
-            await _solve(environment, task, solution, task.limits.agent_timeout_s)
-        return await judge(sandbox, environment, task, OWNER)
+            said = await _solve(environment, task, solution, task.limits.agent_timeout_s)
+        return _after(said, await judge(sandbox, environment, task, OWNER))
     finally:
         await environment.close()
 
@@ -140,22 +150,32 @@ async def _in_steps(
     judgements: list[Judgement] = []
     for step in task.steps:
         await prepare(environment, task, step)
+        said = ""
         if solves:
-            await _solve(environment, task, step.solution, step.agent_timeout_s)
-        judgements.append(await judge(sandbox, environment, task, OWNER, step))
+            said = await _solve(environment, task, step.solution, step.agent_timeout_s)
+        judgements.append(_after(said, await judge(sandbox, environment, task, OWNER, step)))
         if judgements[-1].reward is None or falls_short(judgements[-1], step):
             break
     return combined(judgements, task.steps, task.step_reward, task.reward_range)
 
 
-async def _solve(
-    environment: Environment, task: Task, solution: FileTree, timeout_s: float
-) -> None:
+async def _solve(environment: Environment, task: Task, solution: FileTree, timeout_s: float) -> str:
+    """Run a reference solution; what it said if it failed."""
     await environment.mount("/solution", solution)
     env = {**task.env, "DEBIAN_FRONTEND": "noninteractive", **task.judging.solution_env}
     argv, user = ("bash", "/solution/solve.sh"), task.setting.user
-    await environment.run(Command(argv=argv, timeout_s=timeout_s, env=env, user=user))
+    ended = await environment.run(Command(argv=argv, timeout_s=timeout_s, env=env, user=user))
     await environment.mount("/solution", FileTree())
+    return "" if ended.code == 0 else _fault_of(ended)
+
+
+def _fault_of(ended: Exit) -> str:
+    how = f"its limit of {ended.limit}" if ended.limit else f"code {ended.code}"
+    return f"solve.sh ended with {how}\n{ended.stdout}{ended.stderr}\n"
+
+
+def _after(said: str, judgement: Judgement) -> Judgement:
+    return replace(judgement, output=said + judgement.output)
 
 
 def describe(found: Examined) -> str:
@@ -167,13 +187,25 @@ def describe(found: Examined) -> str:
         ("skipped", found.refused),
         ("note", report.generous),
     )
-    lines = [f"{kind:7} {one.task}: {one.reason}" for kind, ones in kinds for one in ones]
+    lines = []
+    for kind, ones in kinds:
+        for one in ones:
+            lines.append(f"{kind:7} {one.task}: {one.reason}")
+            if kind == "bad":
+                lines += [f"        | {line}" for line in _end_of(found.said.get(one.task, ""))]
     if report.unproved:
         lines.append(f"{len(report.unproved)} tasks have no reference solution")
     good = report.checked - len(report.quarantined)
     whole = report.checked + len(found.refused) + len(found.broken)
     lines.append(f"{good} of {whole} tasks can be trusted")
     return "\n".join(lines)
+
+
+def _end_of(said: str) -> list[str]:
+    """The last lines of an output, without empty ones and what a terminal would take for orders."""
+    lines = [line.rstrip() for line in said.splitlines() if line.strip()]
+    clean = ("".join(c if c.isprintable() else " " for c in line) for line in lines[-SAID_LINES:])
+    return list(clean)
 
 
 def isolate(folder: Path, scan: Scan, found: Examined) -> str:
@@ -189,7 +221,8 @@ def isolate(folder: Path, scan: Scan, found: Examined) -> str:
     quarantine.write(folder, held)
     if not held:
         return "nothing is in quarantine"
-    return f"{len(held)} tasks are in quarantine ({folder / quarantine.FILE}): runs leave them out"
+    count = "1 task is" if len(held) == 1 else f"{len(held)} tasks are"
+    return f"{count} in quarantine ({folder / quarantine.FILE}), which runs leave out"
 
 
 def left_out_words(left_out: Mapping[str, str]) -> str:

@@ -102,7 +102,8 @@ class Account:
             return flagged._result(self.status, 0.0, detail, judgement)
         if judgement.reward is None:
             return self._result(Status.VERIFIER_ERROR, None, judgement.detail, judgement)
-        return self._result(self.status, judgement.reward, self.phase.detail, judgement)
+        detail = "; ".join(filter(None, (self.phase.detail, judgement.detail)))
+        return self._result(self.status, judgement.reward, detail, judgement)
 
     def _result(
         self, status: Status, reward: float | None, detail: str, judgement: Judgement

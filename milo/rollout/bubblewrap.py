@@ -152,6 +152,7 @@ class BubblewrapEnvironment:
 
         Raises `MiloError` where the sandbox itself could not be started.
         """
+        self._folder.unlock()
         ways = ways_of(self._spec, command)
         async with contextlib.AsyncExitStack() as stack:
             for way in ways:

@@ -38,8 +38,9 @@ class Cgroup:
                     lines = (folder / name).read_text().splitlines()
                 except OSError:
                     continue
-                counts = [line.split()[1] for line in lines if line.startswith("oom_kill ")]
-                return int(counts[0]) if counts else 0
+                counts = {word: int(count) for word, _, count in (x.partition(" ") for x in lines)}
+                # Version 2 counts those that a host without memory killed as well.
+                return counts.get("oom_kill", 0) if counts.get("oom", 1) else 0
         return 0
 
     def remove(self) -> None:

@@ -22,6 +22,7 @@ MAX_FILES = 20_000
 MAX_LOG_BYTES = 4 * 1024 * 1024
 LOG_FOLDERS = ("agent", "verifier", "artifacts", "tests")
 """`tests` is what /tests shows until the verifier's files are mounted: a write leaves a trace."""
+READ_FIRST = ("verifier", "tests")
 SYSTEM_PREFIXES = ("/usr/", "/bin/", "/lib/", "/lib64/", "/etc/")
 
 
@@ -54,8 +55,11 @@ class Folder:
         return _read_tree(self.workspace, min(limit, MAX_TREE_BYTES), strict=True)
 
     def read_logs(self) -> FileTree:
-        """The regular files below the logs, as far as they fit into 4 MiB."""
-        return _read_tree(self.logs, MAX_LOG_BYTES, strict=False)
+        """The regular files below the logs, as far as they fit into 4 MiB.
+
+        What only a verifier writes is read first: nothing else may take its place.
+        """
+        return _read_tree(self.logs, MAX_LOG_BYTES, strict=False, first=READ_FIRST)
 
     def clear_logs(self) -> None:
         """Empty the logs; whatever stands in their place is replaced."""
@@ -83,6 +87,12 @@ class Folder:
                 _unlink(entry.path)
                 removed.append(os.path.relpath(entry.path, self.workspace))
         return tuple(sorted(removed))
+
+    def unlock(self) -> None:
+        """Let commands into the workspace again, whatever an earlier one made of its mode."""
+        mode = self.workspace.stat().st_mode
+        if mode & 0o700 != 0o700:
+            self.workspace.chmod(mode | 0o700)
 
     def use(self) -> FolderUse:
         """What workspace and logs hold now, counted no further than the largest count."""
@@ -176,11 +186,12 @@ def _unlink(path: str) -> None:
         os.unlink(path)
 
 
-def _read_tree(root: Path, limit: int, *, strict: bool) -> FileTree:
+def _read_tree(root: Path, limit: int, *, strict: bool, first: tuple[str, ...] = ()) -> FileTree:
+    """The files, those below `first` before others, as many as fit; or (`strict`) all of them."""
     files: dict[str, File] = {}
     size = 0
     start = len(str(root)) + 1
-    for count, (entry, _) in enumerate(_walk(root)):
+    for count, entry in enumerate(_in_order(root, first)):
         path = entry.path[start:]
         if not entry.is_file(follow_symlinks=False) or not is_kept(path):
             continue
@@ -195,6 +206,17 @@ def _read_tree(root: Path, limit: int, *, strict: bool) -> FileTree:
         if file is not None:
             files[path] = file
     return FileTree(files)
+
+
+def _in_order(root: Path, first: tuple[str, ...]) -> Iterator[os.DirEntry[str]]:
+    """Every entry below `root`, those of some of its folders before all others."""
+    for name in first:
+        if not (root / name).is_symlink():
+            yield from (entry for entry, _ in _walk(root / name))
+    start = len(str(root)) + 1
+    for entry, _ in _walk(root):
+        if entry.path[start:].split("/", 1)[0] not in first:
+            yield entry
 
 
 def is_kept(path: str) -> bool:

@@ -100,6 +100,7 @@ class PlainEnvironment:
             self._relay = Relay(self._spec.gateway_socket)
             self._address = f"127.0.0.1:{await self._relay.listen_tcp()}"
         self._fresh_tmp()
+        self._folder.unlock()
         loop = asyncio.get_running_loop()
         begun = loop.time()
         child = Child(

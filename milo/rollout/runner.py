@@ -34,7 +34,7 @@ from milo.core.ports import (
     ModelSession,
     Sandbox,
 )
-from milo.core.task import Network, Task
+from milo.core.task import Network, Step, Task
 from milo.core.tree import FileTree
 from milo.rollout.account import Account, AgentPhase, faulty
 from milo.rollout.changes import TOO_MUCH, changed_texts
@@ -43,9 +43,9 @@ from milo.rollout.integrity import hooks, signs
 from milo.rollout.judged.judging import judge_by_model
 from milo.rollout.judged.spec import spec_of
 from milo.rollout.smoke import smoke
-from milo.rollout.staging import prepare, start_of, until_healthy
+from milo.rollout.staging import Spoiled, prepare, start_of, until_healthy
 from milo.rollout.stepwise import Walk
-from milo.rollout.verifier import Judgement, judge
+from milo.rollout.verifier import Judgement, judge, spoiled
 
 GATEWAY_PORT = 8765
 MIN_SETUP_S = 20.0
@@ -157,7 +157,8 @@ class LocalAttemptRunner:
         walk, changed = Walk(task=job.task), dict[str, str]()
         try:
             for step in steps:
-                await prepare(environment, job.task, step)
+                if not await _prepared(environment, walk, step):
+                    break
                 await environment.mount("/task", _instruction(step.instruction))
                 entry = self._entry(job, session, step.agent_timeout_s)
                 ended, flags = await environment.run(entry), await _signs(environment)
@@ -215,6 +216,19 @@ class LocalAttemptRunner:
         user = job.task.setting.user
         command = Command(argv=manifest.setup, timeout_s=timeout, env=job.task.env, user=user)
         return await environment.run(self._equipment(job).started(command))
+
+
+async def _prepared(environment: Environment, walk: Walk, step: Step) -> bool:
+    """Whether a step can begin; where what the harness left in an earlier one stands in the way,
+    this one has been judged."""
+    try:
+        await prepare(environment, walk.task, step)
+    except Spoiled as fault:
+        if not walk.entries:
+            raise
+        walk.judged(step, spoiled(walk.task, str(fault)))
+        return False
+    return True
 
 
 def _started_in(seconds: float, result: AttemptResult) -> AttemptResult:

@@ -20,9 +20,8 @@ SETUP_S = 600.0
 SETUP = "setup.sh"
 TAIL_CHARS = 500
 COPY = """
-cp -Rf "$1"/. "$2" && cd "$1" && find . -type f | while IFS= read -r name; do
-    chmod u+w "$2/$name"
-done
+cp -Rf "$1"/. "$2" && cd "$1" &&
+find . -type f -exec sh -c 'for name; do chmod u+w "$0/$name" || exit 1; done' "$2" {} +
 """
 COLLECTED = "/logs/artifacts/.collected"
 MAX_COLLECTED_KIB = 4000
@@ -34,6 +33,11 @@ for path in "$@"; do
 done
 [ ! -e "$logs" ] || du -sk "$logs" | cut -f1
 """
+
+
+class Spoiled(MiloError):
+    """A command of ours failed in what a harness left, which it would not have elsewhere: the
+    task's reference leaves what can be worked with, or the task would not be used."""
 
 
 def start_of(task: Task, owner: str) -> EnvironmentSpec:
@@ -69,7 +73,7 @@ def _users(*names: str) -> tuple[str, ...]:
 
 
 async def put(environment: Environment, tree: FileTree, target: str = ".") -> None:
-    """Copy files over a folder of the environment, writable; raises `MiloError` where it can't."""
+    """Copy files over a folder of the environment, writable; raises `Spoiled` where it can't."""
     if not tree:
         return
     place = f"{INCOMING}/{tree.digest[:16]}"
@@ -81,7 +85,8 @@ async def put(environment: Environment, tree: FileTree, target: str = ".") -> No
 async def prepare(environment: Environment, task: Task, step: Step) -> None:
     """Make an environment ready for a step: its files, its set-up, its healthcheck, no tests.
 
-    Raises `MiloError` where any of it fails: that is no harness's fault.
+    Raises `MiloError` where any of it fails, `Spoiled` where files or set-up do: that is no fault
+    of a harness that has not been there before.
     """
     await environment.clear_logs()
     await environment.mount("/tests", FileTree())
@@ -113,13 +118,13 @@ async def until_healthy(environment: Environment, task: Task, check: Healthcheck
 
 async def collect(environment: Environment, task: Task) -> tuple[FileTree, FileTree]:
     """What a verifier of its own is given: the logs with what lies in /logs/artifacts, and the
-    declared files by their absolute paths. Raises `MiloError` where they are more than 4 MiB."""
+    declared files by their absolute paths. Raises `Spoiled` where they are more than 4 MiB."""
     paths = tuple(p for p in task.judging.artifacts if not f"{p}/".startswith("/logs/artifacts/"))
     if paths:
         argv = ("sh", "-c", COLLECT, "sh", COLLECTED, *paths)
         ended = await _must(environment, argv, PUT_S, "collecting artifacts")
         if int(ended.stdout.strip() or 0) > MAX_COLLECTED_KIB:
-            raise MiloError(f"the artifacts are {ended.stdout.strip()} KiB, more than 4 MiB")
+            raise Spoiled(f"the artifacts are {ended.stdout.strip()} KiB, more than 4 MiB")
     logs = await environment.logs()
     start = COLLECTED.removeprefix("/logs/")
     published = [p for p in logs if p.startswith("artifacts/") and not p.startswith(f"{start}/")]
@@ -136,7 +141,8 @@ async def _must(
     env = task.env if task is not None else {}
     ended = await environment.run(Command(argv=argv, timeout_s=timeout_s, env=env))
     if ended.code != 0 or ended.limit:
-        raise MiloError(f"{what} failed: {_said(ended)}")
+        # A slow machine is nobody's work.
+        raise (MiloError if ended.limit == "time" else Spoiled)(f"{what} failed: {_said(ended)}")
     return ended
 
 

@@ -9,7 +9,8 @@ key ``reward``, else the mean of its values) or, where that is missing, reward.t
 The number that counts must be finite and in the task's range ([0, 1] where it declares none), of
 which it is kept as a share. One that isn't was made so by what the harness left, and is worth 0. A
 reward that is missing, empty or no number, and a time-out of the verifier, say nothing about the
-harness: there is no reward.
+harness: there is no reward. Where it is missing because the environment is out of memory or
+storage, or can't be worked with any more, that is the harness's work, and worth 0.
 
 To writers of ``test.sh``: the workspace is hostile. Call ``python3 -I /tests/check.py``, for
 without ``-I`` (or with ``-m`` or ``-c``) a ``json.py`` or ``sitecustomize.py`` in the workspace
@@ -29,7 +30,7 @@ from milo.core.attempt import is_reward
 from milo.core.ports import Command, Environment, Exit, Sandbox
 from milo.core.task import Step, StepReward, Task
 from milo.core.tree import File, FileTree
-from milo.rollout.staging import collect, judged_in, put
+from milo.rollout.staging import Spoiled, collect, judged_in, put
 
 TEST_SCRIPT = "test.sh"
 REWARD_JSON = "verifier/reward.json"
@@ -40,6 +41,10 @@ OUTPUT_BYTES = 16 * 1024
 REWARD_BYTES = 64 * 1024
 REWARD_KEY = "reward"
 KEPT_LOGS = ("agent", "artifacts")
+KEPT_CHARS = 1024
+"""A path that can be read may be too long to be written elsewhere."""
+SPACE = ("memory", "storage")
+"""Limits that are of the environment: within them the reference was judged."""
 UNIT = (0.0, 1.0)
 
 
@@ -67,6 +72,15 @@ async def judge(
 
     `step` is the part of the task to judge, where it has parts. No command may be running.
     """
+    try:
+        return await _judged_there(sandbox, environment, task, owner, step)
+    except Spoiled as fault:
+        return spoiled(task, str(fault))
+
+
+async def _judged_there(
+    sandbox: Sandbox, environment: Environment, task: Task, owner: str, step: Step | None
+) -> Judgement:
     if not task.judging.separate:
         return await verify(environment, task, step)
     kept, declared = await collect(environment, task)
@@ -87,7 +101,7 @@ async def verify(
     """Judge the workspace as it is; `given` stands in for what lies in /logs."""
     logs = await environment.logs() if given is None else given
     await environment.clear_logs()
-    kept = {path: file for path, file in logs.items() if path.split("/")[0] in KEPT_LOGS}
+    kept = {path: file for path, file in logs.items() if _is_kept(path)}
     await put(environment, FileTree(kept), "/logs")
     if not task.judging.bundled:
         await environment.mount("/tests", runnable(task.tests if step is None else step.tests))
@@ -102,7 +116,23 @@ async def verify(
             user=task.judging.user,
         )
     )
-    return judged(ended, await environment.logs(), task.reward_range)
+    found = judged(ended, await environment.logs(), task.reward_range)
+    if found.reward is None and ended.limit in SPACE:
+        return spoiled(task, f"the verifier was ended at the limit of {ended.limit}", found)
+    return found
+
+
+def spoiled(task: Task, why: str, found: Judgement | None = None) -> Judgement:
+    """The judgement of what can't be judged because of what the harness left: worth 0.
+
+    Were it missing, whoever knows that it failed could have another try by leaving such things.
+    """
+    nothing = Judgement(reward=0.0) if found is None else found
+    return replace(nothing, reward=0.0, rewards={REWARD_KEY: task.reward_range[0]}, detail=why)
+
+
+def _is_kept(path: str) -> bool:
+    return path.partition("/")[0] in KEPT_LOGS and len(path) <= KEPT_CHARS
 
 
 def falls_short(judgement: Judgement, step: Step) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from milo.core.errors import ConfigError, UserError
+from milo.core.errors import ConfigError, MiloError, UserError
 from milo.core.harness import Harness
 from milo.core.plan import ClusterPlan
 from milo.core.task import Task
@@ -87,6 +87,17 @@ def place(plan: ClusterPlan, nodes: Sequence[Node], needs: Mapping[str, Need]) -
         if not any(need.fits(offer.gpus, offer.node.gpu_type) for offer in found):
             raise UserError(name, f"a host with {_gpus(need.gpus, need.gpu_types)}", _best(found))
     return found
+
+
+def faulty_node(node: Node, fault: MiloError) -> MiloError:
+    """What a node refused a host with, naming the node: it may be any of many.
+
+    `fault` is a user's error, or one that is made of words alone.
+    """
+    where = f"node {node.name} at {node.address}"
+    if isinstance(fault, UserError):
+        return type(fault)(f"{where}: {fault.thing}", fault.expected, fault.found)
+    return type(fault)(f"{where}: {fault}")
 
 
 def _no_host(plan: ClusterPlan, nodes: Sequence[Node]) -> ConfigError:

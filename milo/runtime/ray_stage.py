@@ -15,7 +15,7 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from milo.core.attempt import AttemptKey
-from milo.core.errors import ClusterError, ConfigError, MiloError
+from milo.core.errors import ClusterError, ConfigError, MiloError, ModelError, UserError
 from milo.core.harness import Harness
 from milo.core.ports import AttemptResult, Exit
 from milo.core.task import Task
@@ -35,7 +35,7 @@ from milo.runtime.parts import (
     Peers,
     RecorderPort,
 )
-from milo.runtime.placement import HOST_CPUS, Offer, needs_of, offers, place
+from milo.runtime.placement import HOST_CPUS, Offer, faulty_node, needs_of, offers, place
 from milo.runtime.recorder import Recorder
 from milo.runtime.remote import answer
 from milo.runtime.warden import Warden
@@ -153,6 +153,7 @@ class RayStage:
         self._actors: list[Any] = []
         self._host_actors: dict[str, Any] = {}
         self._recorder: Any = None
+        self._put: tuple[Parts, Any] | None = None
         self._servers: ModelServers | None = None
         self._dispatcher: Any = None
         self._warden: Warden | None = None
@@ -179,7 +180,7 @@ class RayStage:
         for offer in placed:
             await self._seat(offer)
         conductor = _actor(Conductor, num_cpus=0, scheduling_strategy=home).remote(
-            self._parts, recorder
+            self._shared(), recorder
         )
         self._actors += [self._dispatcher, conductor]
         self.peers = Peers(
@@ -188,9 +189,17 @@ class RayStage:
             conductor=cast(ConductorPort, Remote(conductor)),
         )
 
+    def _shared(self) -> Any:
+        """The parts as actors are given them: put once for all, since they hold the suite."""
+        if self._put is None or self._put[0] is not self._parts:
+            self._put = (self._parts, ray.put(self._parts))
+        return self._put[1]
+
     async def _start_recorder(self, home: object) -> RecorderPort:
         """The recorder is first: every model call is paid from its ledger."""
-        self._recorder = _actor(Recorder, num_cpus=0, scheduling_strategy=home).remote(self._parts)
+        self._recorder = _actor(Recorder, num_cpus=0, scheduling_strategy=home).remote(
+            self._shared()
+        )
         self._actors.append(self._recorder)
         recorder = cast(RecorderPort, Remote(self._recorder))
         await recorder.watch(-1, 0.0)
@@ -213,7 +222,7 @@ class RayStage:
             num_gpus=offer.gpus,
             resources=dict(offer.resources(plan)),
             scheduling_strategy=_on(node.node_id),
-        ).remote(node.name, self._parts)
+        ).remote(node.name, self._shared())
         self._host_actors[node.name] = actor
         try:
             await asyncio.wait_for(answer(actor.__ray_ready__.remote()), ROOM_S)
@@ -224,7 +233,12 @@ class RayStage:
             raise ConfigError(
                 f"node {node.name}", f"{words} free for a container host", f"none in {ROOM_S:g} s"
             ) from None
-        return cast(HostInfo, await answer(actor.start.remote()))
+        except ClusterError as fault:
+            raise faulty_node(node, fault) from None
+        try:
+            return cast(HostInfo, await answer(actor.start.remote()))
+        except (UserError, ModelError) as fault:
+            raise (fault if self._owns_ray else faulty_node(node, fault)) from None
 
     async def _seat(self, offer: Offer) -> None:
         """Let the dispatcher use a host that is up."""
@@ -245,7 +259,7 @@ class RayStage:
     async def _run_island(self, ticket: Ticket, pace: Pace) -> str:
         actor = _actor(IslandActor, num_cpus=0, scheduling_strategy="SPREAD").remote()
         try:
-            reference = actor.run.remote(self._parts, self.peers, ticket, pace)
+            reference = actor.run.remote(self._shared(), self.peers, ticket, pace)
             return cast(str, await answer(reference))
         finally:
             ray.kill(actor)

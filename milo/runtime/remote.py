@@ -6,13 +6,15 @@ from typing import Any
 
 from ray.exceptions import RayActorError, RayTaskError, WorkerCrashedError
 
+from milo.core.errors import ClusterError
 from milo.runtime.parts import PeerLost
 
 
 async def answer(reference: Any) -> Any:
     """The result behind an object reference; errors arrive as they were raised.
 
-    Raises `PeerLost` where the actor is dead, or dies during the call.
+    Raises `PeerLost` where the actor is dead, or dies during the call, and another `ClusterError`
+    where it could never be made: a node without MILO, say, which won't have it a moment later.
     """
     try:
         return await reference
@@ -20,4 +22,7 @@ async def answer(reference: Any) -> Any:
         cause = error.cause
         raise (cause if isinstance(cause, BaseException) else error) from None
     except (RayActorError, WorkerCrashedError) as error:
-        raise PeerLost(str(error).split("\n", 1)[0]) from None
+        words = str(error).strip().splitlines() or [type(error).__name__]
+        if isinstance(error, RayActorError) and error.actor_init_failed:
+            raise ClusterError(f"no process of MILO could be made: {words[-1]}") from None
+        raise PeerLost(words[0]) from None

@@ -23,7 +23,7 @@ def split(tasks: Mapping[str, Task], sizes: Sequence[int], seed: int) -> Splits:
         if size < 0:
             raise TaskError(f"split {name}", "a size of at least 0", str(size))
     if sum(sizes) > len(tasks):
-        parts = " + ".join(f"{size} {name}" for name, size in needed.items())
+        parts = ", ".join(f"suite.{name}={size}" for name, size in needed.items())
         raise TaskError("suite", f"at least {sum(sizes)} tasks ({parts})", f"{len(tasks)} tasks")
     deck = _interleaved(_strata(tasks, seed), seed)
     bounds = [0, sizes[0], sizes[0] + sizes[1], sum(sizes)]

@@ -170,6 +170,13 @@ class SandboxCases:
         made = max(int(line) for line in ended.stdout.split() if line.isdigit())
         assert ("pids" in sandbox.capabilities) == (made < SMALL.processes)
 
+    async def test_processors_are_limited_where_claimed(self, sandbox: Sandbox) -> None:
+        """Where they are not claimed nothing is said: a busy machine gives less by itself."""
+        code = "import time\nend = time.time() + 1.5\nwhile time.time() < end: pass\n"
+        async with self.opened(sandbox, limits=replace(SMALL, cpus=0.5)) as environment:
+            ended = await environment.run(python(code + "print(time.process_time())"))
+        assert "cpus" not in sandbox.capabilities or float(ended.stdout) < 1.1
+
     async def test_storage_is_watched_where_claimed(self, sandbox: Sandbox) -> None:
         fill = "for n in range(12): open(str(n), 'wb').write(bytes(1 << 20))\n"
         async with self.opened(sandbox) as environment:

@@ -98,8 +98,10 @@ def main() -> None:
                 rng=rng,
                 sandbox=given.sandbox,
                 engine=engine,
+                tell=lambda line: print(f"{time.monotonic() - begun:6.0f} s  {line}", flush=True),
             )
             campaign.record()
+            campaign.tell(f"the recording has {campaign.total} attempts")
             campaign.strike(drawn(given, rng))
     show(campaign.blows, campaign, time.monotonic() - begun)
     bad = campaign.lost, campaign.repeated, campaign.different

@@ -141,3 +141,15 @@ def test_a_folder_is_checked_and_what_fails_is_held(
     assert "bad     free: a no-op must score less than 1, found 1" in said
     assert "broken  odd: " in said and "'agent.time'" in said
     assert "1 of 4 tasks can be trusted" in said and "3 tasks are in quarantine" in said
+
+
+def test_a_task_that_is_checked_by_itself_is_left_as_it_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A quarantine among its own files would make it another task, or none."""
+    task = written(tmp_path / "bad", {**SIMPLE, "solution.sh": "sort no-such-file\n"})
+    before = load_one(task).digest
+    assert check_suite(str(task)) == 1
+    said = capsys.readouterr().out
+    assert "solve.sh ended with code 2" in said and "no-such-file" in said
+    assert load_one(task).digest == before and not (task / "quarantine.json").exists()

@@ -37,6 +37,10 @@ TASKS = {
     "vulnerable-secret": ("gcc",),
 }
 """Tasks that need no network but what the shims stand in for, and what they need of this host."""
+RACING = ("cancel-async-tasks",)
+"""Tasks whose own tests race with the machine, whatever our limits are: these interrupt a Python
+half a second after they started it, and demand that it had begun its work by then."""
+TRIES = 3
 
 
 def task_of(name: str) -> Task:
@@ -64,7 +68,11 @@ async def rewards(sandbox: Shimmed, task: Task) -> tuple[float | None, float | N
 async def test_a_task_of_terminal_bench_2_is_solved_by_its_reference_alone(
     shimmed: Shimmed, name: str
 ) -> None:
-    idle, solved, said = await rewards(shimmed, task_of(name))
+    task, tries = task_of(name), TRIES if name in RACING else 1
+    found = [await rewards(shimmed, task)]
+    while found[-1][1] != 1.0 and len(found) < tries:
+        found.append(await rewards(shimmed, task))
+    idle, solved, said = found[-1]
     assert (idle, solved) == (0.0, 1.0), said
 
 

@@ -42,6 +42,8 @@ VICTIMS = {
 """What is killed, and what its command line holds."""
 ENGINE_VICTIM = "engine"
 BASE = "milo/base:test"
+PATIENCE = {"RAY_gcs_rpc_server_reconnect_timeout_s": "10"}
+"""Ray's own server never comes back here, and a driver would wait for it for a minute."""
 GONE_S = 60.0
 STEP_S = 0.25
 SETTLE_S = 3.0
@@ -73,7 +75,8 @@ class Blow:
 class Campaign:
     """Kills one replay after another. One owner; everything lies below `folder`.
 
-    `engine` is the folder of a container engine of ours (`scripts/engine`), for that sandbox.
+    `engine` is the folder of a container engine of ours (`scripts/engine`), for that sandbox;
+    `tell` is given a line for each kill.
     """
 
     folder: Path
@@ -83,6 +86,7 @@ class Campaign:
     sandbox: str = "auto"
     engine: Path | None = None
     rounds: int = 3
+    tell: Callable[[str], object] = lambda line: None
     blows: list[Blow] = field(default_factory=list)
     repeated: int = 0
     lost: int = 0
@@ -140,6 +144,9 @@ class Campaign:
             went_on, left = process.returncode == 0, self._left(run)
             blows[-1] = replace(blows[-1], went_on=went_on, left=left)
         self.blows += blows
+        for blow in blows:
+            how = "went on" if blow.went_on else f"{len(blow.left)} things left"
+            self.tell(f"{blow.victim} killed at {blow.at} attempts of replay {self.replays}: {how}")
 
     def _runs(self, process: subprocess.Popen[str]) -> bool:
         """Whether the driver lives; remembers its family, which can't be asked for any more once
@@ -249,7 +256,7 @@ class Campaign:
 
     def _environment(self, **more: str) -> dict[str, str]:
         engine = {"DOCKER_HOST": f"unix://{self.engine}/docker.sock"} if self.engine else {}
-        return {**engine, **more}
+        return {**PATIENCE, **engine, **more}
 
     def _noting_seeds(self) -> Iterator[Path]:
         """The seeds that come with MILO, which note each run of theirs."""

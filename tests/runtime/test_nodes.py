@@ -47,6 +47,12 @@ def test_a_run_goes_on_without_a_removed_node_and_uses_an_added_one(tmp_path: Pa
     assert set(said["slots"]) >= {SLOTS, 2 * SLOTS}, "one host, then two, all with their own slots"
 
 
+def test_a_node_without_milo_is_named_with_what_it_lacks(tmp_path: Path) -> None:
+    """It is whatever node of many was forgotten; a worker's own words would be lost."""
+    said = output(HERE / "bare_node_run.py", str(tmp_path)).splitlines()[-1]
+    assert re.fullmatch(r"ClusterError node \w{8} at [\d.]+: .*No module named 'milo'", said), said
+
+
 def test_slots_are_kept_busy(capfd: pytest.CaptureFixture[str]) -> None:
     """A sample of ``scripts/bench scheduling``: bounds with room for a busy machine."""
     said = output(HERE.parent / "benchmarks" / "bench_scheduling.py", "sample")

@@ -66,7 +66,7 @@ def base_image(engine: Engine, name: str) -> FoundImage:
         return found_image(translated(engine.api.inspect_image, name))
     except EngineError as error:
         raise ConfigError(
-            "cluster.image", "an image of this host or a registry", str(error)
+            "cluster.image", "an image of this host or a registry", f"{name!r}: {error}"
         ) from error
 
 

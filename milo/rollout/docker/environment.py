@@ -91,6 +91,7 @@ class DockerEnvironment:
         """
         if self._container is None:
             self._container = await self._make_container()
+        self._folder.unlock()
         public = reach_of(self._spec, command).network is Network.PUBLIC
         doors = Doors(
             ways_of(self._spec, command),

@@ -63,11 +63,11 @@ def script_of(
     gone = sorted(name for name in unset if is_shell_name(name) and name not in plain)
     lines = [f"unset {name}" for name in gone]
     lines += [f"export {name}={shlex.quote(value)}" for name, value in plain.items()]
-    # A command before may have removed the folder: then the next one starts in an empty one.
+    # A command before may have shut the folder, or removed it: then the next one starts in an
+    # empty one.
     place = shlex.quote(folder)
-    lines += [
-        f"cd {place} 2>/dev/null || {{ mkdir -p {place} && cd {place}; }} || exit {NOT_STARTED}"
-    ]
+    again = f"chmod u+rwx {place} 2>/dev/null; mkdir -p {place} && cd {place}"
+    lines += [f"cd {place} 2>/dev/null || {{ {again}; }} || exit {NOT_STARTED}"]
     words = [*(("env", *odd) if odd else ()), *argv]
     lines += [" ".join(shlex.quote(word) for word in words), "exit $?"]
     return HEAD + "\n".join(become(lines)) + "\n"

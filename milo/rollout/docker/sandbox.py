@@ -44,6 +44,7 @@ class DockerSandbox:
         words |= {Builder.BUILDKIT} | ({Builder.HEREDOCS} if facts.heredocs else set())
         words |= {"memory"} if facts.memory else set()
         words |= {"pids"} if facts.pids else set()
+        words |= {"cpus"} if facts.cpu else set()
         words |= {"public-network"} if self._host.networks else set()
         # A phase without the network of another: only root can take a link down inside.
         words |= {"phase-network"} if self._host.networks and self._host.enters else set()

@@ -86,6 +86,19 @@ async def test_a_task_whose_solution_fails_is_named() -> None:
     assert "bad     t: the reference solution must score 1, found 0" in bad and "0 of 1" in bad
 
 
+async def test_a_bad_task_comes_with_what_its_solution_and_its_tests_said() -> None:
+    def play(environment: FakeEnvironment, command: Command) -> Exit:
+        if command.argv[0] == "bash":
+            return Exit(code=127, seconds=0, stderr="solve.sh: sort: not \x1b[2Jfound")
+        environment.log_files["verifier/reward.txt"] = "0"
+        return Exit(code=0, seconds=0, stdout="\n".join(f"line {n}" for n in range(6)))
+
+    lines = describe(await examined(scan_of(TASK), play)).splitlines()
+    shown = [line.partition("| ")[2] for line in lines if "| " in line]
+    assert shown[:2] == ["solve.sh ended with code 127", "solve.sh: sort: not  [2Jfound"]
+    assert shown[2:] == [f"line {n}" for n in range(6)]
+
+
 async def test_a_verifier_that_gives_no_reward_is_named_with_its_reason() -> None:
     bad = describe(await examined(scan_of(TASK), lambda e, c: Exit(code=127, seconds=0)))
     assert "no reward file was written (the verifier ended with code 127)" in bad

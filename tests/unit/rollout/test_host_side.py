@@ -12,6 +12,7 @@ from milo.core.ports import Command
 from milo.core.task import Limits
 from milo.core.tree import File, FileTree
 from milo.rollout.capture import Capture
+from milo.rollout.cgroups import Cgroup
 from milo.rollout.changes import FILE_CHARS, TOO_MUCH, changed_texts
 from milo.rollout.commands import absolute_argv, limited
 from milo.rollout.folder import Folder, leads_out
@@ -127,6 +128,27 @@ def test_logs_that_are_too_large_are_left_out_and_hide_no_others(tmp_path: Path)
     folder.close()
 
 
+def test_a_reward_is_read_however_full_the_logs_of_the_agent_are(tmp_path: Path) -> None:
+    """Else a harness could make its failures missing, and be given another try."""
+    folder = Folder(tmp_path, "me", FileTree(), None)
+    for name, size in (("agent/a", 4 << 20), ("verifier/reward.txt", 1)):
+        (folder.logs / name).write_bytes(b"1" * size)
+    assert sorted(folder.read_logs()) == ["verifier/reward.txt"]
+    folder.clear_logs()
+    (folder.logs / "verifier").rmdir()
+    (folder.logs / "verifier").symlink_to(tmp_path)
+    assert sorted(folder.read_logs()) == []
+    folder.close()
+
+
+def test_a_workspace_that_was_shut_is_opened_again(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, "me", FileTree(), None)
+    folder.workspace.chmod(0o005)
+    folder.unlock()
+    assert folder.workspace.stat().st_mode & 0o777 == 0o705
+    folder.close()
+
+
 def test_sealing_looks_into_folders_that_were_shut(tmp_path: Path) -> None:
     folder = Folder(tmp_path, "me", FileTree(), None)
     shut = folder.workspace / "shut"
@@ -200,3 +222,19 @@ def test_the_plain_sandbox_announces_its_weakness(tmp_path: Path) -> None:
     sandbox = choose("plain", root=tmp_path)
     assert "WEAK" in sandbox.description
     assert not {"isolation", "no-network"} & sandbox.capabilities
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "kills"),
+    [
+        ("memory.events", "low 0\nmax 9\noom 2\noom_kill 1\n", 1),
+        ("memory.events", "low 0\nmax 0\noom 0\noom_kill 1\n", 0),
+        ("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n", 3),
+        ("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\n", 0),
+    ],
+)
+def test_a_host_without_memory_is_not_taken_for_a_limit(
+    tmp_path: Path, name: str, words: str, kills: int
+) -> None:
+    (tmp_path / name).write_text(words)
+    assert Cgroup(folders=(tmp_path,)).oom_kills() == kills

@@ -165,6 +165,32 @@ async def test_a_set_up_that_fails_is_no_harness_s_fault() -> None:
     assert "no room" in result.outcome.detail
 
 
+async def test_what_an_earlier_step_left_in_the_way_of_files_is_the_harness_s_work() -> None:
+    scene = Scene('{"reward": 1}')
+
+    def play(environment: FakeEnvironment, command: Command) -> Exit:
+        return Exit(code=1, seconds=0) if command.argv[0] == "sh" else scene(environment, command)
+
+    files = FileTree.of_texts({"a.txt": ""})
+    result, _ = await attempted(play, in_steps(step("one"), step("two", files=files)))
+    assert (result.outcome.status, result.outcome.reward) == (Status.COMPLETED, 0.5)
+    first, _ = await attempted(play, in_steps(step("one", files=files), step("two")))
+    assert first.outcome.status is Status.ENVIRONMENT_ERROR, "no harness had been there"
+
+
+@pytest.mark.parametrize(("limit", "reward"), [("storage", 0.0), ("memory", 0.0), ("time", None)])
+async def test_a_verifier_without_room_is_the_harness_s_work_and_one_without_time_is_not(
+    limit: str, reward: float | None
+) -> None:
+    def play(environment: FakeEnvironment, command: Command) -> Exit:
+        ours = command.argv[0].startswith("/tests/")
+        return Exit(code=137, seconds=1, limit=limit) if ours else Exit(code=0, seconds=0)
+
+    result, _ = await attempted(play, sorting_task())
+    assert result.outcome.reward == reward
+    assert result.outcome.status.is_infrastructure is (reward is None)
+
+
 @pytest.mark.parametrize(
     ("rewards", "rule", "reward"),
     [

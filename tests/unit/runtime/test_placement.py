@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from milo.core.errors import ConfigError, UserError
+from milo.core.errors import ConfigError, ModelError, UserError
 from milo.core.plan import ClusterPlan
 from milo.core.task import Setting, Task
-from milo.runtime.placement import Node, needs_of, offers, place
+from milo.runtime.placement import Node, faulty_node, needs_of, offers, place
 from milo.runtime.schedule import Need
 from milo.testing.landscape import landscape_harness
 
@@ -74,3 +74,12 @@ def test_a_harness_that_wants_a_gpu_is_named() -> None:
 
 def test_a_node_that_offers_nothing_is_left_alone_while_a_run_goes_on() -> None:
     assert offers(ClusterPlan(resource="container"), [node("a", CPU=4)], {}) == []
+
+
+def test_what_a_node_lacks_is_said_with_the_node() -> None:
+    lacks = ConfigError("cluster.sandbox", "bubblewrap to work here", "bwrap is not installed")
+    said = faulty_node(node("b"), lacks)
+    assert isinstance(said, ConfigError)
+    assert str(said).startswith("node bbbbbbbb at 10.0.0.1: cluster.sandbox: expected bubblewrap")
+    refused = faulty_node(node("b"), ModelError("no key"))
+    assert (type(refused), str(refused)) == (ModelError, "node bbbbbbbb at 10.0.0.1: no key")

@@ -49,7 +49,7 @@ def test_the_split_depends_on_the_seed_and_not_on_the_order_of_tasks() -> None:
 
 
 def test_too_few_tasks_are_refused_with_the_numbers() -> None:
-    with pytest.raises(TaskError, match=r"at least 12 tasks \(4 search \+ 4 .*found 10 tasks"):
+    with pytest.raises(TaskError, match=r"12 tasks \(suite.search=4, .*found 10 tasks"):
         split(tasks_of(a=10), (4, 4, 4), 0)
 
 
