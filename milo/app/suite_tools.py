@@ -29,8 +29,8 @@ from milo.suites.suite import BUILT_IN, built_in_tasks
 
 OK, FAILED = 0, 1
 OWNER = "suite-check"
-SAID_LINES = 8
-"""Lines shown of what a bad task's solution and tests said."""
+SAID_LINES, FAULT_LINES = 10, 3
+"""Lines shown of what a bad task's tests and solution said, and of these at most of a solution."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,8 +127,8 @@ async def examine(scan: Scan, sandbox: Sandbox, parallel: int, *, partial: bool)
 async def run_solution(sandbox: Sandbox, task: Task, solution: FileTree | None) -> Judgement:
     """How a reference solution (None: nothing at all) is judged on a fresh workspace.
 
-    In a task with steps each step's own solution stands for `solution`. The output begins with
-    what a solution said that failed.
+    In a task with steps each step's own solution stands for `solution`. The output ends with what
+    a solution said that failed.
     """
     environment = await sandbox.open(start_of(task, OWNER))
     try:
@@ -171,11 +171,12 @@ async def _solve(environment: Environment, task: Task, solution: FileTree, timeo
 
 def _fault_of(ended: Exit) -> str:
     how = f"its limit of {ended.limit}" if ended.limit else f"code {ended.code}"
-    return f"solve.sh ended with {how}\n{ended.stdout}{ended.stderr}\n"
+    last = _end_of(ended.stdout + ended.stderr)[-FAULT_LINES:]
+    return "\n".join(("", f"solve.sh ended with {how}", *last, ""))
 
 
 def _after(said: str, judgement: Judgement) -> Judgement:
-    return replace(judgement, output=said + judgement.output)
+    return replace(judgement, output=judgement.output + said)
 
 
 def describe(found: Examined) -> str:

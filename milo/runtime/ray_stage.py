@@ -234,6 +234,7 @@ class RayStage:
                 f"node {node.name}", f"{words} free for a container host", f"none in {ROOM_S:g} s"
             ) from None
         except ClusterError as fault:
+            del self._host_actors[node.name]  # there is nothing to close
             raise faulty_node(node, fault) from None
         try:
             return cast(HostInfo, await answer(actor.start.remote()))
