@@ -130,7 +130,10 @@ class LocalAttemptRunner:
         """By the task's script, or by a model where the task says so."""
         if self._judge is None or JUDGE_FILE not in job.task.tests:
             return await judge(self._sandbox, environment, job.task, self._owner)
-        left = await environment.workspace()
+        try:
+            left = await environment.workspace()
+        except HarnessError as fault:  # more was left than may be
+            return spoiled(job.task, str(fault))
         return await judge_by_model(self._judge, job.task, left, f"judge/{job.key}")
 
     async def _agent_phase(self, job: AttemptJob, environment: Environment) -> AgentPhase:
