@@ -106,10 +106,9 @@ def weights_cache() -> Path:
 class AppParts:
     """Implements the runtime's `Parts` for the adapters that come with MILO.
 
-    `path` is the absolute run directory, `prices` the run's own price book, `packages` what the
-    seeds need installed on every host. Every call builds anew, except the suite, which is read once
-    and travels with the factories (another machine has no folder of it, or another one), and the
-    recording, which is read once per process.
+    `path` is the absolute run directory, `prices` its price book, `packages` what the seeds need on
+    every host. Calls build anew; the suite is read once and travels along, since another machine
+    has no folder of it, or a different one, and the recording is read once per process.
     """
 
     plan: RunPlan
@@ -206,12 +205,8 @@ class AppParts:
         return JudgeCaller(lambda: self._agent_line(f"judge:{name}", role="judge"))
 
     def _caps(self) -> Caps:
-        model = self.plan.model
-        return Caps(
-            calls=model.max_calls,
-            tokens=model.max_tokens,
-            output_tokens_per_call=model.max_output_tokens,
-        )
+        model, most = self.plan.model, self.plan.model.max_output_tokens
+        return Caps(calls=model.max_calls, tokens=model.max_tokens, output_tokens_per_call=most)
 
     def _target_line(self, scratch: Path) -> Line:
         """The frozen model behind its pins."""
