@@ -119,9 +119,9 @@ class ScriptedServer:
 
     async def stop(self) -> None:
         """Close every connection; safe to call twice."""
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        runner, self._runner = self._runner, None  # it may be started again meanwhile
+        if runner is not None:
+            await runner.cleanup()
 
     async def _models(self, request: web.Request) -> web.Response:
         return web.json_response({"object": "list", "data": [{"id": "scripted"}]})
