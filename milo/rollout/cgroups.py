@@ -16,7 +16,7 @@ from milo.core.task import Limits
 from milo.rollout.scratch import is_left, owner_label
 
 CONTROLLERS = ("memory", "pids")
-REMOVE_TRIES = 50
+REMOVE_TRIES, REAP_ROUNDS = 50, 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,8 +87,7 @@ class CgroupHost:
         for root in {_mount_of(parent) for parent in self._parents.values()}:
             for folder, names, _ in os.walk(root):
                 for name in [name for name in names if is_left(name, owner)]:
-                    _kill_all(Path(folder) / name)
-                    _remove(Path(folder) / name)
+                    _end(Path(folder) / name)
                     found += 1
         return found
 
@@ -155,6 +154,16 @@ def _kill_all(folder: Path) -> None:
             os.kill(pid, 9)
         except ProcessLookupError:
             continue
+
+
+def _end(folder: Path) -> None:
+    """Kill and remove a group nobody owns any more; on a busy machine its processes take a while
+    to leave, and may start others meanwhile."""
+    for _ in range(REAP_ROUNDS):
+        _kill_all(folder)
+        _remove(folder)
+        if not folder.exists():
+            return
 
 
 def _remove(folder: Path) -> None:
