@@ -84,7 +84,8 @@ class Harness:
         """Check a tree's manifest and entry point; raises `HarnessError`."""
         if MANIFEST_NAME not in tree:
             raise HarnessError(source, f"a file {MANIFEST_NAME}", "none")
-        manifest = Manifest.parse(tree.text(MANIFEST_NAME), f"{source}/{MANIFEST_NAME}")
+        where = f"{source}/{MANIFEST_NAME}"
+        manifest = Manifest.parse(_as_text(tree[MANIFEST_NAME].data, where), where)
         _check_entry(tree, manifest, source)
         return cls(tree=tree, manifest=manifest)
 
@@ -125,6 +126,14 @@ def _file_patch(path: str, parent: FileTree, child: FileTree) -> str:
 
 def _glob_match(path: str, glob: str) -> bool:
     return glob in ("**", "*") or fnmatch.fnmatchcase(path, glob.replace("**/", "*"))
+
+
+def _as_text(data: bytes, source: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        found = f"byte 0x{data[error.start]:02x} at {error.start}"
+        raise HarnessError(source, "UTF-8 text", found) from error
 
 
 def _check_entry(tree: FileTree, manifest: Manifest, source: str) -> None:

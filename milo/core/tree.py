@@ -72,13 +72,16 @@ class FileTree(Mapping[str, File]):
 
     @classmethod
     def from_dir(cls, root: Path) -> FileTree:
-        """Read a directory; raises `UserError` on symbolic links or more than 64 MiB."""
+        """Read a directory; raises `UserError` on symbolic links, names that are no UTF-8, or more
+        than 64 MiB."""
         files: dict[str, File] = {}
         size = 0
         for folder, names, leaves in os.walk(root):
             names[:] = sorted(name for name in names if name not in IGNORED_NAMES)
             for leaf in sorted([*leaves, *names]):
                 path = Path(folder) / leaf
+                if not is_text(leaf):
+                    raise UserError(repr(str(path)), "a name in UTF-8", "other bytes")
                 if path.is_symlink():
                     raise UserError(str(path), "a regular file", "a symbolic link")
                 if leaf in IGNORED_NAMES or path.is_dir():

@@ -190,3 +190,25 @@ def test_user_errors_name_thing_expected_and_found_and_survive_pickling():
     assert isinstance(error, ConfigError)
     assert (error.thing, error.expected, error.found) == ("key", "this", "that")
     assert str(error) == "key: expected this, found that"
+
+
+# --- names and texts that are no UTF-8 ------------------------------------------------------------
+
+ODD = os.fsdecode(b"caf\xe9.py")
+
+
+def test_a_file_name_that_is_no_utf8_is_named(tmp_path):
+    """What breaks without it: hashing the tree fails, in words about a codec."""
+    (tmp_path / "harness.toml").write_text(MANIFEST)
+    (tmp_path / ODD).write_text("x")
+    with pytest.raises(UserError, match=r"caf.*: expected a name in UTF-8"):
+        Harness.from_dir(tmp_path)
+    with pytest.raises(UserError, match="expected a name in UTF-8"):
+        FileTree({ODD: File(b"x")})
+
+
+def test_a_manifest_that_is_no_utf8_is_named_with_the_byte():
+    data = MANIFEST.encode() + b'description = "caf\xe9"\n'
+    tree = FileTree({**TREE, "harness.toml": File(data)})
+    with pytest.raises(HarnessError, match=r"h/harness.toml: expected UTF-8 text, found byte 0xe9"):
+        Harness.from_tree(tree, "h")

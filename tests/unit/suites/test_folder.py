@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from pathlib import Path
 
@@ -163,3 +164,20 @@ def test_an_empty_quarantine_leaves_no_file_and_a_mangled_one_is_refused(tmp_pat
     (tmp_path / quarantine.FILE).write_text("[]")
     with pytest.raises(TaskError, match=r"quarantine\.json"):
         quarantine.read(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["files", "check"])
+def test_a_file_where_a_tasks_folder_should_be_is_no_empty_folder(
+    tmp_path: Path, name: str
+) -> None:
+    """What breaks without it: every attempt starts in an empty workspace, and nobody is told."""
+    task = simple(tmp_path, "t", **{name: "I meant a folder"})
+    with pytest.raises(TaskError, match=f"{name}: expected a folder"):
+        load_task(task)
+
+
+def test_a_tasks_file_whose_name_is_no_utf8_is_refused_when_it_is_listed(tmp_path: Path) -> None:
+    task = simple(tmp_path, "t", **{"files/a.txt": "a"})
+    (task / "files" / os.fsdecode(b"caf\xe9")).write_text("x")
+    with pytest.raises(TaskError, match="a name in UTF-8"):
+        load_task(task)
