@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from milo.agents.cli.description import load
 from milo.agents.peer import PEERS
@@ -127,12 +128,7 @@ def check(plan: RunPlan) -> None:
     for name in plan.agents.mutators:
         _check_mutator(name, plan)
     reach_of(plan.agents.registries)
-    if secrets_in_address(plan.model.base_url):
-        raise ConfigError(  # without the value: what is refused is not shown either
-            "model.base_url",
-            "an address without password or key (keys are read from the environment)",
-            "one that holds a secret",
-        )
+    _check_address(plan.model.base_url)
     if plan.agents.orchestrator == "agent" and not plan.agents.model:
         raise ConfigError(
             "orchestrator=agent", "a model that it thinks with (mutators.model=NAME)", "none"
@@ -166,6 +162,24 @@ def _check_pipeline(plan: RunPlan) -> None:
             "1 with strategy.merge, admission.kind=preserve, or a peer as mutator",
             str(strategy.pipeline_depth),
         )
+
+
+def _check_address(address: str) -> None:
+    """An address is empty, or one that can be called; nothing is called here."""
+    if secrets_in_address(address):
+        raise ConfigError(  # without the value: what is refused is not shown either
+            "model.base_url",
+            "an address without password or key (keys are read from the environment)",
+            "one that holds a secret",
+        )
+    try:
+        parts = urlsplit(address)
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets that don't match, or a port that is no number
+        whole = False
+    if address and (not whole or any(char.isspace() for char in address)):
+        found = "another" if "@" in address else repr(address)
+        raise ConfigError("model.base_url", "an address like http://HOST:PORT/v1", found)
 
 
 NEVER_SHOWN = frozenset({"model.key_variable"})

@@ -16,7 +16,6 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from platformdirs import user_cache_path
 
 from milo.app.checks import LOCAL_MODELS, NO_MODEL, OWN_MUTATOR
 from milo.app.face import OPENAI_KEY, provider_keys
@@ -31,6 +30,7 @@ from milo.app.registries import reach_of
 from milo.app.sandbox_shell import SandboxShell
 from milo.app.sandboxes import choose_sandbox
 from milo.app.station import AgentStation
+from milo.app.weights import local_weights
 from milo.core.attempt import Usage
 from milo.core.calls import Purse
 from milo.core.errors import ConfigError
@@ -53,7 +53,6 @@ from milo.gateway.prices import FREE, Price
 from milo.gateway.proxy import Gateway
 from milo.gateway.replay_upstream import ReplayUpstream
 from milo.gateway.replica_upstream import ReplicaUpstream
-from milo.gateway.weights import built_in, cached, digest_of, fetch
 from milo.rollout.local import KINDS, choose
 from milo.rollout.runner import LocalAttemptRunner, check_judged, check_needs
 from milo.runtime.parts import HostParts, ModelCaller
@@ -95,11 +94,6 @@ def all_secrets() -> tuple[str, ...]:
     """Everything secret that this process's environment holds: it may stand in no record."""
     found = {*provider_secrets().values(), *secrets_of(os.environ).values()}
     return tuple(sorted(secret for secret in found if len(secret) >= SHORTEST))
-
-
-def weights_cache() -> Path:
-    """Where fetched weights are kept for all runs of this user."""
-    return user_cache_path("milo") / "weights"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,13 +153,9 @@ class AppParts:
         owner = owner_of(self.path)
         await self.sweeper().sweep()
         scratch = temporary_folder(owner)
-        line = self._target_line(scratch)
-        gateway = Gateway(line, scratch / "gateway.sock")
         try:
-            await checked(line)
-            await gateway.start()
+            line, gateway = await self._open_gateway(scratch)
         except BaseException:
-            await line.upstream.close()
             shutil.rmtree(scratch, ignore_errors=True)
             raise
 
@@ -190,6 +180,18 @@ class AppParts:
             shell=SandboxShell(sandbox, owner, find, reach_of(self.plan.agents.registries)),
             close=close,
         )
+
+    async def _open_gateway(self, scratch: Path) -> tuple[Line, Gateway]:
+        """The model, proved to answer, and the gateway to it."""
+        line = self._target_line(scratch)
+        gateway = Gateway(line, scratch / "gateway.sock")
+        try:
+            await checked(line)
+            await gateway.start()
+        except BaseException:
+            await line.upstream.close()
+            raise
+        return line, gateway
 
     def sweeper(self) -> Leftovers:
         """What clears up after processes of this run that died."""
@@ -369,21 +371,6 @@ def own_mutator(spec: str) -> Mutator:
     return mutator
 
 
-def local_weights(plan: RunPlan) -> tuple[Path, str]:
-    """The GGUF file of an embedded model and its content hash; fetched without a progress bar.
-
-    Raises `ConfigError` where `model.path` names no file.
-    """
-    if plan.model.path:
-        path = Path(plan.model.path)
-        if not path.is_file():
-            raise ConfigError("model.path", "a GGUF file", f"{path}, which is no file")
-        return path, digest_of(path, weights_cache())
-    weights = built_in(plan.model.name)
-    found = cached(weights, weights_cache())
-    return found or fetch(weights, weights_cache(), _no_progress), weights.sha256
-
-
 @lru_cache(maxsize=4)
 def _suite(plan: RunPlan) -> Suite:
     return load_suite(plan.suite)
@@ -392,7 +379,3 @@ def _suite(plan: RunPlan) -> Suite:
 @lru_cache(maxsize=2)
 def _recording(path: Path) -> ReplaySource:
     return ReplaySource(path)
-
-
-def _no_progress(done: int, total: int, what: str) -> None:
-    """Another node fetches quietly; the driver's node has shown the bar."""

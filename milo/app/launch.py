@@ -18,7 +18,7 @@ from milo.app import recipes
 from milo.app.agents import check_agents
 from milo.app.arena import arena_seeds
 from milo.app.checks import LOCAL_MODELS, NO_MODEL
-from milo.app.compose import AppParts, SystemClock, require_key, weights_cache
+from milo.app.compose import AppParts, SystemClock, require_key
 from milo.app.config import amend
 from milo.app.following import Following
 from milo.app.foresight import Foresight, size_of
@@ -27,6 +27,7 @@ from milo.app.packages import Shelf, check_packages, programs_folder
 from milo.app.pricing import AT_RESUME, keep, kept, price_book, require_prices
 from milo.app.resuming import changes_of, on_record
 from milo.app.suite_tools import left_out_words
+from milo.app.weights import own_weights, weights_cache
 from milo.core.budget import Budget, Spend
 from milo.core.errors import HarnessError, RunError
 from milo.core.events import Record
@@ -146,8 +147,13 @@ def expectation(plan: RunPlan, suite: Suite, seeds: int) -> str:
 
 
 def fetch_weights(plan: RunPlan) -> None:
-    """Have the embedded model's weights in the cache, with a progress bar while they come."""
-    if plan.model.name not in LOCAL_MODELS or plan.model.path or plan.model.base_url or plan.replay:
+    """Have the embedded model's weights in the cache, with a progress bar while they come.
+
+    Raises `ConfigError` where those of the user's own are none.
+    """
+    if plan.model.name not in LOCAL_MODELS or plan.model.base_url or plan.replay:
+        return
+    if own_weights(plan) is not None:
         return
     weights = built_in(plan.model.name)
     if cached(weights, weights_cache()) is None:

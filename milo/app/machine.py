@@ -14,7 +14,7 @@ def sandbox_finding_text() -> tuple[bool, str]:
 
 def weights_found() -> tuple[bool, str]:
     """Whether any embedded model's weights are in the cache, and which."""
-    from milo.app.compose import weights_cache
+    from milo.app.weights import weights_cache
 
     cache = weights_cache()
     found = [weights.name for weights in WEIGHTS if cached(weights, cache) is not None]

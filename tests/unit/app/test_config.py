@@ -288,3 +288,13 @@ def test_an_address_that_holds_a_secret_is_refused_without_showing_it():
         assert refused.thing == "model.base_url"
         assert "canary" not in str(refused)
     assert plan("model=openai/m", "model.base_url=http://host:8000/v1").model.base_url
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["localhost:8000/v1", "http://", "http://[::1/v1", "http://host:port/v1", "http://a b/v1"],
+)
+def test_an_address_that_can_not_be_called_is_refused(address):
+    """What breaks without it: it is found once Ray is up, as a model that does not answer."""
+    refused = refusal("model=openai/m", f"model.base_url='{address}'")
+    assert refused.thing == "model.base_url" and "http://HOST:PORT/v1" in refused.expected
