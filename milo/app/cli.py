@@ -196,6 +196,9 @@ def _take_rest(
 ) -> None:
     """argparse stops taking words at the first option after them; give `run` the others too."""
     options = [word for word in rest if word.startswith("-")]
+    if args.command == "resume" and rest and not options:
+        words = f"milo resume {args.run} --allow-changes {' '.join(rest)}"
+        parser.error(f"a resume changes nothing unless it is allowed to: {words}")
     if options or (rest and args.command not in ("run", "bench")):
         parser.error(f"unrecognized arguments: {' '.join(options or rest)}")
     if rest:

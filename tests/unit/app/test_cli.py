@@ -177,3 +177,12 @@ def test_help_is_written_by_the_installed_entry_point() -> None:
         [sys.executable, "-m", "milo.app.cli", "--help"], capture_output=True, text=True, check=True
     ).stdout
     assert all(word in out for word in ("run", "resume", "status", "report", "export", "doctor"))
+
+
+def test_a_resume_with_words_says_how_changes_are_allowed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["resume", "here", "seed=4"], launcher=FakeLauncher())
+    assert caught.value.code == USER_ERROR
+    assert "milo resume here --allow-changes seed=4" in capsys.readouterr().err
