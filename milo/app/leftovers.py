@@ -14,7 +14,7 @@ from pathlib import Path
 
 from milo.app.sandboxes import choose_sandbox
 from milo.core.plan import ClusterPlan
-from milo.rollout.scratch import make_folder, reap_folders, scratch_root
+from milo.rollout.scratch import make_folder, reap_dead, reap_folders, scratch_root
 
 
 def owner_of(run: Path) -> str:
@@ -35,7 +35,8 @@ class Leftovers:
     owner: str
 
     async def sweep(self) -> int:
-        """Remove what dead processes of the run left; how many things.
+        """Remove what dead processes of the run left, and their folders where they were another
+        run's; how many things.
 
         Raises `MiloError` where the sandbox can't be had any more; folders go all the same.
         """
@@ -45,4 +46,5 @@ class Leftovers:
         finally:
             for root in {scratch_root(), Path(tempfile.gettempdir())}:
                 count += await asyncio.to_thread(reap_folders, root, self.owner)
+                count += await asyncio.to_thread(reap_dead, root)
         return count

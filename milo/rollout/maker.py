@@ -11,6 +11,7 @@ import hashlib
 import os
 import socket
 from pathlib import Path
+from typing import NamedTuple
 
 PART = 4
 START_FIELD = 19
@@ -34,19 +35,42 @@ def is_abandoned(maker: str) -> bool:
     A name that can't be read belongs to nobody. Of another machine, or of processes that aren't
     seen from here, nothing is known, and their things are left alone.
     """
+    named = _parsed(maker)
+    return named is None or is_dead(maker) or (named.is_seen and named.pid == os.getpid())
+
+
+def is_dead(maker: str) -> bool:
+    """Whether the name can be read, and the process that it is of is known to be dead."""
+    named = _parsed(maker)
+    if named is None or named.machine != _machine():
+        return False
+    if named.boot != _boot():
+        return True
+    return named.is_seen and _start(named.pid) != str(named.start)
+
+
+class _Maker(NamedTuple):
+    """A maker's name, read."""
+
+    machine: str
+    boot: str
+    space: str
+    pid: int
+    start: int
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether processes of its place are seen from here, by the same numbers."""
+        return (self.machine, self.boot, self.space) == (_machine(), _boot(), _space())
+
+
+def _parsed(maker: str) -> _Maker | None:
     place, _, process = maker.partition("-")
     pid, _, start = process.partition("-")
     if len(place) != 3 * PART or not (_is_hex(pid) and _is_hex(start)):
-        return True
-    machine, boot, space = place[:PART], place[PART : 2 * PART], place[2 * PART :]
-    if machine != _machine():
-        return False
-    if boot != _boot():
-        return True
-    if space != _space():
-        return False
-    number = int(pid, 16)
-    return number == os.getpid() or _start(number) != str(int(start, 16))
+        return None
+    parts = (place[:PART], place[PART : 2 * PART], place[2 * PART :])
+    return _Maker(*parts, int(pid, 16), int(start, 16))
 
 
 def _is_hex(text: str) -> bool:

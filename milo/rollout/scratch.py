@@ -15,10 +15,12 @@ import tempfile
 from pathlib import Path
 
 from milo.core.tree import FileTree
-from milo.rollout.maker import is_abandoned, this_maker
+from milo.rollout.maker import is_abandoned, is_dead, this_maker
 
 MEMORY_FOLDER = Path("/dev/shm")
 MIN_FREE_BYTES = 256 * 1024 * 1024
+FOLDER = re.compile(r"milo-[\w-]+\.([0-9a-f]+-[0-9a-f]+-[0-9a-f]+)\.[a-z0-9_]+", re.ASCII)
+"""What the names of folders look like; the maker apart."""
 LABEL_CHARS = 20
 """Names stand in paths of sockets, which the system limits to some hundred bytes."""
 
@@ -79,6 +81,27 @@ def reap_folders(root: Path, owner: str) -> int:
     for name in names:
         remove_folder(root / name)
     return len(names)
+
+
+def reap_dead(root: Path) -> int:
+    """Remove the folders below `root` that dead processes of this user left, whoever their owner
+    was: a run that was killed with all that watched it may never be gone on with."""
+    with os.scandir(root) as entries:
+        names = [entry.name for entry in entries if _is_of_the_dead(entry)]
+    for name in names:
+        remove_folder(root / name)
+    return len(names)
+
+
+def _is_of_the_dead(entry: os.DirEntry[str]) -> bool:
+    named = FOLDER.fullmatch(entry.name)
+    if named is None or not is_dead(named[1]):
+        return False
+    try:
+        is_ours = entry.stat(follow_symlinks=False).st_uid == os.geteuid()
+    except FileNotFoundError:
+        return False
+    return is_ours and entry.is_dir(follow_symlinks=False)
 
 
 class TreeShelf:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import cast
 
@@ -21,7 +21,6 @@ OK = b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n"
 async def engine(*parts: bytes) -> AsyncIterator[tuple[Engine, list[str]]]:
     """An engine that answers so, piece by piece, and then closes; and what it was asked."""
     asked: list[str] = []
-    folder = Path("/tmp") / f"milo-ending-{id(asked):x}"  # a socket's name must be short
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked.append((await reader.readuntil(b"\r\n\r\n")).decode())
@@ -31,10 +30,11 @@ async def engine(*parts: bytes) -> AsyncIterator[tuple[Engine, list[str]]]:
             await asyncio.sleep(0)
         writer.close()
 
-    async with await asyncio.start_unix_server(answer, str(folder)):
-        stand_in = SimpleNamespace(socket=str(folder), api=SimpleNamespace(api_version="1.41"))
-        yield cast(Engine, stand_in), asked
-    folder.unlink(missing_ok=True)
+    with TemporaryDirectory(prefix="end-", dir="/tmp") as folder:  # a socket's name must be short
+        socket = f"{folder}/engine"
+        async with await asyncio.start_unix_server(answer, socket):
+            stand_in = SimpleNamespace(socket=socket, api=SimpleNamespace(api_version="1.41"))
+            yield cast(Engine, stand_in), asked
 
 
 async def waited(*parts: bytes) -> None:
