@@ -8,8 +8,9 @@ before anybody is told of them, so whatever an island knows survives the night.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from milo.core.attempt import AttemptKey, Outcome, Status
 from milo.core.calls import SPENT
@@ -39,6 +40,7 @@ BACK_OFF_S = 1.0
 MODEL_FAULT = "model: "
 REPLAY_MISS = "replay miss:"
 Waiting = asyncio.Future[Outcome]
+T = TypeVar("T")
 
 
 @dataclass(kw_only=True, slots=True)
@@ -265,7 +267,7 @@ class Dispatcher:
                     flight.future.set_result(result.outcome)
 
     async def smoke(self, harness: Harness) -> str:
-        """A smoke test on the idlest host; tried again elsewhere if that host dies.
+        """A smoke test on some host.
 
         A harness that asks for more GPUs than any host has would wait for ever: it fails.
         """
@@ -273,17 +275,23 @@ class Dispatcher:
         most = self._seats.most_gpus
         if most is not None and gpus > most:
             return f"the manifest asks for {gpus} GPUs; no host has more than {most}"
+        return await self._beside_slots(lambda host: host.smoke(harness))
+
+    async def shell(self, tree: FileTree, command: str, timeout_s: float) -> tuple[Exit, FileTree]:
+        """A command in a copy of a tree, on some host."""
+        return await self._beside_slots(lambda host: host.shell(tree, command, timeout_s))
+
+    async def _beside_slots(self, work: Callable[[HostPort], Awaitable[T]]) -> T:
+        """Work that takes no slot, on the idlest host; done again elsewhere if that host dies.
+
+        Waits while there is no host at all, until one joins.
+        """
         while True:
             host = await self._seats.idlest()
             try:
-                return await host.smoke(harness)
+                return await work(host)
             except PeerLost:
                 self._seats.lose(host)
-
-    async def shell(self, tree: FileTree, command: str, timeout_s: float) -> tuple[Exit, FileTree]:
-        """A command in a copy of a tree, on the idlest host."""
-        host = await self._seats.idlest()
-        return await host.shell(tree, command, timeout_s)
 
     async def note(self, doing: Doing) -> None:
         """What an island is at."""

@@ -43,11 +43,15 @@ class ScriptedHost:
             self.running -= 1
 
     async def smoke(self, harness: Harness) -> str:
-        if self.play:
-            await self.play(AttemptKey(harness="", task="", task_digest="", model="", index=0))
+        await self._play_beside()
         return f"smoked on {self.name}"
 
+    async def _play_beside(self) -> None:
+        if self.play:
+            await self.play(AttemptKey(harness="", task="", task_digest="", model="", index=0))
+
     async def shell(self, tree: FileTree, command: str, timeout_s: float) -> tuple[Exit, FileTree]:
+        await self._play_beside()
         return Exit(code=0, seconds=0.0, stdout=command), tree
 
 

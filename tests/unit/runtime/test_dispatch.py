@@ -93,6 +93,21 @@ async def test_attempts_of_a_dead_host_run_elsewhere(dispatcher: Dispatcher) -> 
     assert await dispatcher.smoke(landscape_harness({})) == "smoked on healthy"
 
 
+async def test_a_mutators_command_on_a_host_that_dies_is_run_elsewhere(
+    dispatcher: Dispatcher,
+) -> None:
+    """What breaks without it: its island is taken for dead, and started anew."""
+
+    async def die(key: AttemptKey) -> None:
+        raise PeerLost("gone")
+
+    await dispatcher.add_host(ScriptedHost("dying", die), 8)
+    await dispatcher.add_host(ScriptedHost("healthy"), 2)
+    ended, _ = await dispatcher.shell(landscape_harness({}).tree, "true", 1.0)
+    assert ended.stdout == "true"
+    assert await dispatcher.hosts() == ("healthy",)
+
+
 async def test_the_longest_expected_attempts_go_first_by_what_earlier_sessions_recorded(
     records: MemoryRecords,
 ) -> None:
