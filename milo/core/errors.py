@@ -9,6 +9,7 @@
     ├── ClusterError         the plan cannot be placed, or the cluster is gone
     ├── ModelError           the provider, its weights or its server
     │   ├── ModelRefused     the provider answered, and refused this very request
+    │   ├── ModelUnavailable the provider failed, and not for the sake of the request
     │   └── ReplayMiss       a replayed run made a request that was never recorded
     ├── BudgetExceeded       a reservation that a limit refuses
     │   └── BudgetSpent      a limit of the run that can't pay another model call
@@ -78,6 +79,18 @@ class ModelError(MiloError):
 
 class ModelRefused(ModelError):
     """The model can be reached, but its provider refuses this very request."""
+
+
+class ModelUnavailable(ModelError):
+    """The provider failed us, whatever was asked of it: who asked did nothing wrong.
+
+    `lasting` says that waiting alone won't help: the key, the model's name or the quota is refused.
+    Calls that are waited out stand in no record: a replay has nothing to wait for.
+    """
+
+    def __init__(self, words: str, *, lasting: bool = False) -> None:
+        self.lasting = lasting
+        super().__init__(words)
 
 
 class ReplayMiss(ModelError):

@@ -2,7 +2,8 @@
 
 A reply's `fault` says that the provider failed us ("" where it did not): the harness is answered
 with HTTP 503 and the attempt becomes a missing one. What the provider refuses because of the
-request itself is the harness's and is passed on as it is.
+request itself is the harness's and is passed on as it is; where its status does not tell the two
+apart, `blame` does.
 """
 
 from __future__ import annotations
@@ -81,6 +82,8 @@ class Line:
 class Reply:
     """What one call came to, as the caller sees it; `fault` is the provider's failure.
 
+    `answered` is the HTTP status of a provider that failed us in an answer (0 where there was
+    none): it may be the request's own doing. `lasting` says that waiting alone won't mend it.
     `untold` counts the tries that were cut or broke off under way: the provider may charge for
     each, and told the usage of none.
     """
@@ -89,6 +92,8 @@ class Reply:
     body: Mapping[str, object]
     usage: Usage
     fault: str = ""
+    answered: int = 0
+    lasting: bool = False
     untold: int = 0
 
     @property
@@ -106,6 +111,7 @@ class _Try:
     problem: str = ""
     wait_s: float = 0.0
     untold: bool = False
+    answered: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -125,7 +131,7 @@ async def call(line: Line, ask: Ask) -> Reply:
 
     What the caller has begun to see is not tried again.
     """
-    problem, untold = "", 0
+    last, untold = _Try(), 0
     for failed in range(1, line.policy.tries + 1):
         left = ask.deadline - line.now()
         if left <= 0:
@@ -133,7 +139,7 @@ async def call(line: Line, ask: Ask) -> Reply:
         tried = await _try_once(line, ask, left)
         if tried.reply is not None:
             return replace(tried.reply, untold=untold)
-        problem, untold = tried.problem or problem, untold + tried.untold
+        last, untold = tried if tried.problem else last, untold + tried.untold
         wait = max(tried.wait_s, line.policy.wait_s(failed, line.rng))
         begun = ask.relay is not None and ask.relay.started
         if not tried.problem or begun or failed == line.policy.tries:
@@ -141,13 +147,30 @@ async def call(line: Line, ask: Ask) -> Reply:
         if line.now() + wait >= ask.deadline:
             break
         await line.sleep(wait)
-    return replace(faulted(problem) if problem else out_of_time(), untold=untold)
+    return replace(_given_up(last), untold=untold)
 
 
-def faulted(problem: str) -> Reply:
+async def try_once(line: Line, ask: Ask) -> Reply:
+    """Make one call without trying again."""
+    left = ask.deadline - line.now()
+    tried = await _try_once(line, ask, left) if left > 0 else _Try()
+    return replace(tried.reply or _given_up(tried), untold=int(tried.untold))
+
+
+def _given_up(last: _Try) -> Reply:
+    return faulted(last.problem, answered=last.answered) if last.problem else out_of_time()
+
+
+def faulted(problem: str, *, answered: int = 0, lasting: bool = False) -> Reply:
     """The reply to a harness whose provider failed."""
-    body = error_body(f"the model is unavailable: {problem}", UNAVAILABLE)
-    return Reply(status=503, body=body, usage=Usage(calls=1), fault=problem)
+    return Reply(
+        status=503,
+        body=error_body(f"the model is unavailable: {problem}", UNAVAILABLE),
+        usage=Usage(calls=1),
+        fault=problem,
+        answered=answered,
+        lasting=lasting,
+    )
 
 
 def out_of_time() -> Reply:
@@ -201,11 +224,14 @@ def _judge(done: Completion, secrets: Sequence[str]) -> _Try:
     if error_code(done.body) == DEADLINE:  # a recording of a session whose time was over
         return _Try(reply=Reply(status=done.status, body=done.body, usage=done.usage))
     said = redact(error_message(done.body), secrets)
-    problem = f"HTTP {done.status} from the provider: {said}"
-    if done.status in OURS or done.status < 400 or error_code(done.body) in FINAL_CODES:
-        return _Try(reply=faulted(problem))
+    problem, code = f"HTTP {done.status} from the provider: {said}", error_code(done.body)
+    if code in FINAL_CODES or done.status < 400:
+        return _Try(reply=faulted(problem, lasting=code != UNAVAILABLE))
+    if done.status in OURS:
+        return _Try(reply=faulted(problem, answered=done.status, lasting=True))
     if done.status in PASSING or done.status >= 500:
-        return _Try(problem=problem, wait_s=done.retry_after_s)
+        answered = done.status if done.status >= 500 else 0
+        return _Try(problem=problem, wait_s=done.retry_after_s, answered=answered)
     cleaned = redact_body(done.body, secrets)
     return _Try(reply=Reply(status=done.status, body=cleaned, usage=done.usage))
 

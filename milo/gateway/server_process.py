@@ -104,8 +104,7 @@ class ServerProcess:
         except TimeoutError:
             await self.stop()
             raise ModelError(
-                f"{launch.name} was not ready in {launch.start_s:g} s "
-                f"(log {launch.log_path}): {log_end(launch.log_path)}"
+                f"{launch.name} was not ready in {launch.start_s:g} s: {log_end(launch.log_path)}"
             ) from None
         except BaseException:
             await self.stop()
@@ -140,8 +139,7 @@ class ServerProcess:
         while not await self.healthy():
             if not self.alive:
                 raise ModelError(
-                    f"{self.launch.name} died at its start (log {self.launch.log_path}): "
-                    f"{log_end(self.launch.log_path)}"
+                    f"{self.launch.name} died at its start: {log_end(self.launch.log_path)}"
                 )
             await asyncio.sleep(POLL_S)
 

@@ -15,8 +15,9 @@ from dataclasses import replace
 from milo.core.attempt import Usage
 from milo.core.evidence import Exchange
 from milo.core.ports import Caps, Emit, SessionReport
+from milo.gateway.blame import answer
 from milo.gateway.formats import BadRequest
-from milo.gateway.line import Ask, Line, Reply, call, faulted, out_of_time
+from milo.gateway.line import Ask, Line, Reply, faulted, out_of_time
 from milo.gateway.paying import Paid, prompt_tokens, reservation
 from milo.gateway.pins import Pinned, pin
 from milo.gateway.prices import Price, dollars
@@ -189,7 +190,7 @@ class Session:
         return reply
 
     async def _call(self, pinned: Pinned, nth: int, relay: Relay | None, paid: Paid) -> Reply:
-        """The process boundary: an unforeseen error of ours is a fault, never the harness's."""
+        """The process boundary: an error of whoever pays is a fault, never the harness's."""
         ask = Ask(
             request=pinned.request,
             scope=self.scope,
@@ -199,7 +200,7 @@ class Session:
         )
         try:
             unpaid = await paid.promise(self._deadline - self._line.now())
-            reply = unpaid or await call(self._line, ask)
+            reply = unpaid or await answer(self._line, ask)
         except Exception as error:
             text = redact(f"{type(error).__name__}: {error}", self._line.secrets)
             return faulted(f"gateway error: {text}")

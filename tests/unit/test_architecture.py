@@ -53,6 +53,7 @@ PURE = {"core": {"numpy", "pymoo", "moocore"}, "search": {"numpy"}}
 BROAD_EXCEPT_ALLOWED: set[tuple[str, str]] = {
     ("milo/app/cli.py", "main"),
     ("milo/app/multirun.py", "_attempt"),
+    ("milo/gateway/blame.py", "_guarded"),
     ("milo/gateway/session.py", "_call"),
     ("milo/rollout/runner.py", "run"),
     ("milo/runtime/dispatch.py", "_run"),

@@ -227,3 +227,20 @@ async def test_a_door_answers_whoever_holds_a_token_and_costs_no_call(
     assert (await caller.post(session, b"{no", "double"))[0] == 400
     assert (await caller.post("wrong", {"n": 4}, "double"))[0] == 401
     assert upstream.tally.calls == 0
+
+
+async def test_nonsense_that_the_gateway_itself_refuses_is_no_fault_of_the_provider(
+    make_line: MakeLine, serve: Any
+) -> None:
+    """A harness can't make its attempt a missing one by asking for what is not served."""
+    caller = await serve(make_line(ScriptedUpstream(always("fine"))), max_body_bytes=2000)
+    session = await caller.gateway.open_session("scope", Caps(), 60.0)
+    statuses = [
+        (await caller.post(session, ask(), path))[0]
+        for path in ("completions", "nonsense", "chat/completions/../../x", "responses/1")
+    ]
+    statuses.append((await caller.post("another token", ask()))[0])
+    statuses.append((await caller.post(session, b"{"))[0])
+    statuses.append((await caller.post(session, ask("x" * 3000)))[0])
+    assert statuses == [404, 404, 404, 404, 401, 400, 413]
+    assert (await session.close()).fault == ""
