@@ -2,16 +2,18 @@
 
 A line survives a crash of the process at once, one of the machine once the file has been renewed
 or closed: two disk syncs a model call would cost more than many calls themselves. The file is
-renewed when it has grown: what is over becomes one line a role.
+renewed when it has grown: what is over becomes one line a role. Lines that find the disk full are
+kept for the next write, for a model call that was made can't wait to be counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from milo.core.calls import CallBook, CallEntry
-from milo.core.errors import RecordError
+from milo.core.errors import DiskFull, RecordError
 from milo.store.codec import decode, encode
 from milo.store.files import AppendFile, Disk, write_atomic
 from milo.store.lines import LineReader, seal, torn_warning
@@ -29,6 +31,7 @@ class CallLog:
         lines = LineReader(path)
         self.book = CallBook()
         self.known = False
+        self._owed = b""
         for line in lines:
             self.book.apply(decode(CallEntry, line.body, lines.where(line.number)))
             self.known = True
@@ -38,23 +41,36 @@ class CallLog:
         self._file = None if disk is None else AppendFile(path, disk, keep=lines.end)
 
     def append(self, entries: Sequence[CallEntry]) -> None:
-        """Record and fold entries; raises `DiskFull`, and the call may then be repeated."""
+        """Record and fold entries; on a full disk the lines are written with later ones."""
         if self._file is None or self._disk is None:
             raise RecordError("these calls were opened for reading only")
         if not entries:
             return
-        self._file.append(b"".join(seal(encode(entry)) for entry in entries), durable=False)
+        self._owed += b"".join(seal(encode(entry)) for entry in entries)
         for entry in entries:
             self.book.apply(entry)
         self.known = True
-        if self._file.size > self._renew_bytes:
-            self._renew()
+        with suppress(DiskFull):
+            self._pay()
+            if self._file.size > self._renew_bytes:
+                self._renew()
 
     def close(self) -> None:
-        """Make what was written durable and release the file; safe to call twice."""
-        if self._file is not None:
+        """Make everything durable and release the file; raises `DiskFull` where lines that are
+        owed find no room now either. Safe to call twice."""
+        if self._file is None:
+            return
+        try:
+            self._pay()
+        finally:
             self._file.sync()
             self._file.close()
+
+    def _pay(self) -> None:
+        """Write the lines that are owed, all or none."""
+        if self._file is not None and self._owed:
+            self._file.append(self._owed, durable=False)
+            self._owed = b""
 
     def _renew(self) -> None:
         assert self._file is not None and self._disk is not None

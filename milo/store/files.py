@@ -12,6 +12,8 @@ from pathlib import Path
 from milo.core.errors import DiskFull, MiloError, RecordError
 
 OUT_OF_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
+MARGIN_BYTES = 32 * 1024 * 1024
+"""What a run leaves free for the records that can't wait."""
 
 
 def free_bytes(path: Path) -> int:
@@ -28,10 +30,23 @@ class Disk:
     free: Callable[[Path], int] = free_bytes
 
 
+def shortage_of(path: Path, disk: Disk) -> str:
+    """What the disk of a folder lacks for the next records, in words; "" where it lacks nothing,
+    or where that can't be told."""
+    try:
+        free = disk.free(path)
+    except OSError:
+        return ""
+    if free >= MARGIN_BYTES:
+        return ""
+    need, has = MARGIN_BYTES / 1024**2, free / 1024**2
+    return f"{path}: the disk is full ({need:.0f} MiB must be free, {has:.1f} MiB are)"
+
+
 def write_failed(path: Path, error: OSError) -> MiloError:
     """The error to raise for a write that the system refused."""
     if error.errno in OUT_OF_SPACE:
-        return DiskFull(f"{path}: no space left on the disk; free some and resume the run")
+        return DiskFull(f"{path}: no space left on the disk")
     return RecordError(f"{path}: can't be written: {error.strerror or error}")
 
 

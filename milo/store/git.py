@@ -6,7 +6,6 @@ refs) and `cat-file --batch` (one process for all reads), beside `for-each-ref` 
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from milo.core.errors import DiskFull, RecordError, UserError
+from milo.store.files import OUT_OF_SPACE, write_failed
 
 # No hooks, no signing, no background work, whatever git is set up to do elsewhere.
 SETTINGS = (
@@ -76,23 +76,27 @@ class Git:
             "init", "--quiet", "--bare", "--template=", "--object-format=sha1", str(self.path)
         )
 
-        for pattern in LEFT_BY_THE_DEAD:
-            for stale in self.path.glob(pattern):
-                stale.unlink(missing_ok=True)
+        self._clear()
 
     def fast_import(self, stream: bytes) -> str:
         """Feed a stream that ends with ``done``; what its `get-mark` commands printed."""
         return self._run("fast-import", "--quiet", "--force", "--done", stdin=stream)
 
     def harden(self, ref: str) -> None:
-        """Force a ref just written, and with it the objects written before it, to the disk."""
+        """Force a ref just written, and with it the objects written before it, to the disk.
+
+        Raises `DiskFull` or `RecordError` where it can't be.
+        """
         for path in (self.path / ref, (self.path / ref).parent):
-            if path.exists():
-                descriptor = os.open(path, os.O_RDONLY)
-                try:
-                    os.fsync(descriptor)
-                finally:
-                    os.close(descriptor)
+            if not path.exists():
+                continue
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            except OSError as error:
+                raise write_failed(path, error) from error
+            finally:
+                os.close(descriptor)
 
     def refs(self, prefix: str, form: str) -> list[str]:
         """One line per ref below `prefix`, in git's `for-each-ref` format."""
@@ -161,10 +165,17 @@ class Git:
         )
         if done.returncode != 0:
             words = done.stderr.decode(errors="replace").strip()
-            if os.strerror(errno.ENOSPC) in words:
-                raise DiskFull(f"{self.path}: no space left on the disk; free some and resume")
+            if any(os.strerror(number) in words for number in OUT_OF_SPACE):
+                self._clear()
+                raise DiskFull(f"{self.path}: no space left on the disk")
             raise RecordError(f"{self.path}: git {arguments[0]} failed: {words}")
         return done.stdout.decode()
+
+    def _clear(self) -> None:
+        """Remove what a git that ended badly left: its locks would stop the next one."""
+        for pattern in LEFT_BY_THE_DEAD:
+            for stale in self.path.glob(pattern):
+                stale.unlink(missing_ok=True)
 
     def _argv(self, *arguments: str) -> list[str]:
         settings = [part for setting in SETTINGS for part in ("-c", setting)]

@@ -73,6 +73,7 @@ class HarnessStore:
         known = self._commit(candidate)
         if known is not None:
             if known.digest == harness.digest:
+                self._git.harden(_ref(candidate))  # a full disk may have kept it from that
                 return known.id
             if not replace:
                 raise RecordError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,7 +20,7 @@ from milo.core.ports import Clock
 from milo.store.attempts import PART_ROWS, AttemptTable
 from milo.store.calls import CallLog
 from milo.store.codec import dump_json, load_json
-from milo.store.files import Disk, sync_folder, write_atomic
+from milo.store.files import Disk, shortage_of, sync_folder, write_atomic
 from milo.store.harnesses import HarnessStore
 from milo.store.journal import Journal, JournalReader
 from milo.store.layout import FORMAT, RunPaths, read_facts
@@ -119,6 +120,10 @@ class RunStore:
             lock.release()
             raise
 
+    def shortage(self) -> str:
+        """What the disk lacks for the next records; "" where it lacks nothing."""
+        return shortage_of(self.path, self._disk)
+
     def claim(self, shard: str) -> int:
         """Become the writer of a shard: a new epoch, larger than any before, also after a crash.
 
@@ -133,15 +138,19 @@ class RunStore:
     def append(self, shard: str, epoch: int, events: Sequence[Event]) -> tuple[Record, ...]:
         """Record events of one shard, durably, all or none.
 
-        Raises `StaleWriter` where `epoch` isn't the shard's newest, `DiskFull` where there is no
-        room (nothing is then recorded, and the call may be repeated).
+        Raises `StaleWriter` as `fence` does, `DiskFull` where there is no room (nothing is then
+        recorded, and the call may be repeated).
         """
+        self.fence(shard, epoch)
+        return self._journal.append(shard, epoch, events)
+
+    def fence(self, shard: str, epoch: int) -> None:
+        """Raise `StaleWriter` where `epoch` isn't the shard's newest: another owner writes it."""
         newest = self._epochs.get(shard, 0)
         if epoch != newest or newest == 0:
             raise StaleWriter(
                 f"shard {shard}: epoch {epoch} may not write, the newest is {newest or 'unclaimed'}"
             )
-        return self._journal.append(shard, epoch, events)
 
     def records(self, from_seq: int = 0) -> Iterator[Record]:
         """The journal from a number on, read from the disk."""
@@ -209,14 +218,15 @@ class RunStore:
         return self.harnesses.get(candidate)
 
     def close(self) -> None:
-        """Give the run back; safe to call twice."""
-        self._journal.close()
-        self.attempts.close()
-        self.sessions.close()
-        self._calls.close()
-        self.harnesses.close()
-        self._lock.clear()
-        self._lock.release()
+        """Give the run back, whatever a part of it says to its end; safe to call twice."""
+        with ExitStack() as closing:
+            closing.callback(self._lock.release)
+            closing.callback(self._lock.clear)
+            closing.callback(self.harnesses.close)
+            closing.callback(self._calls.close)
+            closing.callback(self.sessions.close)
+            closing.callback(self.attempts.close)
+            closing.callback(self._journal.close)
 
     def __enter__(self) -> Self:
         return self

@@ -11,7 +11,7 @@ from pathlib import Path
 from milo.core.errors import RecordError
 from milo.core.evidence import Trace
 from milo.store.codec import decode_trace, encode
-from milo.store.files import Disk, write_atomic
+from milo.store.files import Disk, write_atomic, write_failed
 
 # Traces are text; level 3 is within a tenth of level 9 in size at a quarter of its time.
 LEVEL = 3
@@ -39,7 +39,10 @@ class TraceStore:
         digest = hashlib.sha256(data).hexdigest()
         path = self.path(digest)
         if not _is_filled(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise write_failed(path.parent, error) from error
             # No time stamp: equal traces are equal files.
             packed = gzip.compress(data, compresslevel=LEVEL, mtime=0)
             write_atomic(path, packed, self._disk, durable=False)

@@ -30,6 +30,10 @@ class MemoryRecords:
         self.call_entries: list[CallEntry] = []
         self.writes = 0
 
+    def shortage(self) -> str:
+        """Memory lacks nothing."""
+        return ""
+
     def claim(self, shard: str) -> int:
         """A new epoch for a shard."""
         self.epochs[shard] = self.epochs.get(shard, -1) + 1
@@ -37,8 +41,7 @@ class MemoryRecords:
 
     def append(self, shard: str, epoch: int, events: Sequence[Event]) -> tuple[Record, ...]:
         """Append as a group; a stale epoch is refused."""
-        if epoch != self.epochs.get(shard):
-            raise StaleWriter(f"shard {shard}: epoch {epoch} is not {self.epochs.get(shard)}")
+        self.fence(shard, epoch)
         fresh = tuple(
             Record(
                 seq=len(self.journal) + i,
@@ -52,6 +55,11 @@ class MemoryRecords:
         self.journal.extend(fresh)
         self.writes += 1
         return fresh
+
+    def fence(self, shard: str, epoch: int) -> None:
+        """Refuse a stale epoch."""
+        if epoch != self.epochs.get(shard):
+            raise StaleWriter(f"shard {shard}: epoch {epoch} is not {self.epochs.get(shard)}")
 
     def records(self, from_seq: int = 0) -> Iterable[Record]:
         """The journal from a sequence number on."""

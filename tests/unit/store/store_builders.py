@@ -22,7 +22,7 @@ from milo.core.fitness import TaskScore
 from milo.core.harness import Harness
 from milo.core.plan import RunPlan
 from milo.core.tree import File, FileTree
-from milo.store import RunStore, encode_plan
+from milo.store import Disk, RunStore, encode_plan
 
 MANIFEST = 'name = "small"\nentry = "python3 main.py"\n'
 
@@ -123,8 +123,8 @@ EXCHANGE = Exchange(
 )
 
 
-def create(path: Path, name: str = "first") -> RunStore:
-    return RunStore.create(path, name, PLAN, clock=FixedClock(), min_free_bytes=0)
+def create(path: Path, name: str = "first", disk: Disk | None = None) -> RunStore:
+    return RunStore.create(path, name, PLAN, clock=FixedClock(), min_free_bytes=0, disk=disk)
 
 
 def reopen(path: Path) -> RunStore:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from store_builders import FailingWrites
 
 from milo.core.budget import Spend
 from milo.core.calls import CallEntry, CallMark
-from milo.core.errors import RecordError
+from milo.core.errors import DiskFull, RecordError
 from milo.store import CallLog, Disk
 
 
@@ -68,6 +69,27 @@ def test_a_file_that_can_t_shrink_is_not_rewritten_at_every_call(tmp_path: Path)
         log.append([entry(CallMark.RESERVED, f"{nth}")])
     assert len(syncs) < 12
     log.close()
+
+
+def test_lines_that_find_the_disk_full_are_written_with_later_ones(tmp_path: Path) -> None:
+    """What breaks without it: one line without room ends the run, in the middle of a call."""
+    path, writes = tmp_path / "calls.jsonl", FailingWrites(0)
+    log = CallLog(path, Disk(write=writes))
+    log.append([entry(CallMark.RESERVED, "1")])
+    log.append([entry(CallMark.SETTLED, "1", 3)])
+    assert log.book.total.tokens == 3 and path.stat().st_size == 0, "counted, and not torn"
+    writes.room = 10_000
+    log.append([entry(CallMark.RESERVED, "2")])
+    again = CallLog(path).book
+    assert again.total == log.book.total and again.open.keys() == {"2"}
+    log.close()
+
+
+def test_lines_that_never_find_room_are_told_at_the_end(tmp_path: Path) -> None:
+    log = CallLog(tmp_path / "calls.jsonl", Disk(write=FailingWrites(0)))
+    log.append([entry(CallMark.RESERVED, "1")])
+    with pytest.raises(DiskFull):
+        log.close()
 
 
 def test_a_reader_writes_nothing(tmp_path: Path) -> None:

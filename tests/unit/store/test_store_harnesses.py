@@ -227,12 +227,17 @@ def test_a_reading_process_that_was_killed_is_said_once_and_replaced(store: Harn
     assert store.get("a.0") == harness()
 
 
-def test_a_full_disk_under_git_is_a_full_disk(tmp_path: Path) -> None:
-    fake = tmp_path / "git"
-    fake.write_text("#!/bin/sh\necho 'fatal: write error: No space left on device' >&2; exit 128\n")
+@pytest.mark.parametrize("words", ["No space left on device", "Disk quota exceeded"])
+def test_a_full_disk_under_git_is_a_full_disk(words: str, tmp_path: Path) -> None:
+    """And the lock that git leaves then does not keep the next one from writing."""
+    fake, lock = tmp_path / "git", tmp_path / "harnesses.git" / "packed-refs.lock"
+    fake.write_text(f"#!/bin/sh\necho 'fatal: write error: {words}' >&2; exit 128\n")
     fake.chmod(0o755)
+    lock.parent.mkdir()
+    lock.touch()
     with pytest.raises(DiskFull, match=r"harnesses\.git: no space left"):
         Git(tmp_path / "harnesses.git", command=str(fake)).fast_import(b"")
+    assert not lock.exists()
 
 
 def test_a_machine_without_git_says_so(tmp_path: Path) -> None:

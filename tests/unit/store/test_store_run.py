@@ -26,6 +26,7 @@ from store_builders import (
     valid,
 )
 
+from milo.core.calls import CallEntry, CallMark
 from milo.core.errors import (
     ConfigError,
     DiskFull,
@@ -322,3 +323,31 @@ def test_a_changed_plan_is_shown_key_by_key() -> None:
 def test_a_plan_that_fits_no_type_names_its_key() -> None:
     with pytest.raises(ConfigError, match=r"plan key suite\.search"):
         decode_plan({**PLAN, "suite": {"search": "many"}})
+
+
+def test_a_disk_that_is_nearly_full_says_what_it_lacks(tmp_path: Path) -> None:
+    create(tmp_path / "run").close()
+    for free, words in ((40 << 20, ""), (3 << 20, "32 MiB must be free, 3.0 MiB are")):
+        disk = Disk(free=lambda _, free=free: free)
+        with RunStore.open(tmp_path / "run", clock=FixedClock(), disk=disk) as store:
+            said = store.shortage()
+            assert words in said and bool(said) == bool(words)
+
+
+def test_a_replaced_writer_may_write_nothing_else_either(tmp_path: Path) -> None:
+    with create(tmp_path) as store:
+        old = store.claim("a")
+        store.claim("a")
+        with pytest.raises(StaleWriter):
+            store.fence("a", old)
+
+
+def test_a_part_that_finds_no_room_at_the_end_keeps_the_run_from_nobody(tmp_path: Path) -> None:
+    """What breaks without it: the lock of a run outlives its end in a process that lives on."""
+    writes = FailingWrites(10_000_000)
+    store = create(tmp_path, disk=Disk(write=writes))
+    writes.room = 0
+    store.append_calls([CallEntry(mark=CallMark.RESERVED, role="target", call="1", scope="s")])
+    with pytest.raises(DiskFull):
+        store.close()
+    reopen(tmp_path).close()
