@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from milo.core.plan import ModelPlan
@@ -23,8 +24,44 @@ def demand_of(model: ModelPlan) -> ServerDemand | None:
     return ServerDemand(name="model.server.replicas", replicas=server.replicas, resources=resources)
 
 
+class HousedServer:
+    """Implements `ModelServer` around another, whose folder for its log goes with it."""
+
+    def __init__(self, server: ModelServer, folder: Path) -> None:
+        self._server = server
+        self._folder = folder
+
+    @property
+    def base_url(self) -> str:
+        """The OpenAI-compatible root."""
+        return self._server.base_url
+
+    @property
+    def api_key(self) -> str:
+        """What it demands of its callers."""
+        return self._server.api_key
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self._server.alive
+
+    async def start(self) -> None:
+        """Start it; raises `ModelError` with the end of its log."""
+        await self._server.start()
+
+    async def healthy(self) -> bool:
+        """Whether it is well."""
+        return await self._server.healthy()
+
+    async def stop(self) -> None:
+        """End it, and remove its folder; safe to call twice."""
+        await self._server.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
 def server_of(model: ModelPlan, host: str, log: Path) -> ModelServer:
-    """One replica, not started yet."""
+    """One replica, not started yet; the folder of its log is its own."""
     server = model.server
     plan = VllmPlan(
         model=model.name,
@@ -39,7 +76,7 @@ def server_of(model: ModelPlan, host: str, log: Path) -> ModelServer:
         program=(server.program, "serve"),
         start_s=server.start_minutes * 60,
     )
-    return vllm_server(plan, host, log)
+    return HousedServer(vllm_server(plan, host, log), log.parent)
 
 
 def served_name(model: ModelPlan) -> str:
