@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path
 
 from milo.agents.cli.description import Description, filled
-from milo.agents.cli.ending import Ended, ended
+from milo.agents.cli.ending import Ended, Ending, ended
 from milo.agents.cli.reading import usage_said
 from milo.agents.cli.workspace import BRIEF, PROMPT, Left, lay_out, taken
 from milo.core.attempt import Usage
-from milo.core.errors import MiloError
+from milo.core.errors import MiloError, ModelUnavailable
 from milo.core.evidence import Brief, Proposal
 from milo.core.ports import Caps, Command, Workshop
 from milo.core.station import Access, AgentJob, AgentRun, Station
@@ -53,10 +53,14 @@ class CliAgentMutator:
         self._station = station
 
     async def propose(self, brief: Brief, workshop: Workshop) -> Proposal:
-        """The child that was left, whole or not; raises `AgentFailed` where it is none."""
+        """The child that was left, whole or not; raises `AgentFailed` where it is none, and
+        `ModelUnavailable` where that is its provider's doing."""
         worked = await self.work(brief, workshop.scope)
-        workshop.add(worked.run.report)
-        reason = self._refusal(worked, brief)
+        report, reason = worked.run.report, self._refusal(worked, brief)
+        if reason and report.fault and worked.ended.ending is Ending.NO_MODEL:
+            workshop.usage = workshop.usage + report.usage  # and no record: it is all done again
+            raise ModelUnavailable(f"mutator {self.name}: {reason}")
+        workshop.add(report)
         if not reason and not worked.ended.ending.is_whole:
             error = await workshop.smoke(worked.left.tree)
             reason = f"{worked.ended}, and the smoke test of what it left fails: {error}"
@@ -66,7 +70,7 @@ class CliAgentMutator:
         change = worked.left.change
         if not worked.ended.ending.is_whole:
             change = replace(change, title=f"{change.title} (unfinished: {worked.ended.ending})")
-        return Proposal(tree=worked.left.tree, change=change, usage=worked.run.report.usage)
+        return Proposal(tree=worked.left.tree, change=change, usage=report.usage)
 
     async def work(self, brief: Brief, scope: str) -> Worked:
         """Run the agent to its end or its limit; its model calls are made under `scope`."""

@@ -274,6 +274,7 @@ class Showing:
         for record in past:
             self._clock.apply(record)
         self._known = past[-1].seq if past else -1
+        self._troubled: set[str] = set()
 
     def records(self, records: Sequence[Record]) -> None:
         """New records; those of an earlier session were shown at the start."""
@@ -290,6 +291,7 @@ class Showing:
         self._following.spent(total)
         if words := self._foresight.look(load, spend["target"]):
             self._view.message(words)
+        self._tell(load.troubles)
         work = {doing.island: _work(doing) for doing in load.doing}
         self._view.progress(
             Progress(
@@ -302,8 +304,18 @@ class Showing:
                 islands={name: w for name, w in work.items() if name != "run"},
                 whole=work.get("run"),
                 is_priced=self._following.is_priced,
+                troubles=load.troubles,
             )
         )
+
+    def _tell(self, troubles: Sequence[str]) -> None:
+        """A line for each that began, and one for each that is over."""
+        now = {trouble.partition(": ")[0]: trouble for trouble in troubles}
+        for who in sorted(now.keys() - self._troubled):
+            self._view.message(f"waiting: {now[who]}")
+        for who in sorted(self._troubled - now.keys()):
+            self._view.message(f"{who}: no longer waiting")
+        self._troubled = set(now)
 
 
 def _work(doing: IslandDoing) -> Work:

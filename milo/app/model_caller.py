@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from milo.core.attempt import Usage
 from milo.core.calls import SPENT
-from milo.core.errors import BudgetSpent, ModelError, ModelRefused, ReplayMiss
+from milo.core.errors import BudgetSpent, ModelRefused, ModelUnavailable, ReplayMiss
 from milo.core.evidence import Exchange
 from milo.core.ports import Caps
 from milo.gateway.client import text_of
@@ -34,9 +34,9 @@ class SessionCaller:
         messages: Sequence[Mapping[str, object]],
         tools: Sequence[Mapping[str, object]] = (),
     ) -> tuple[str, Usage, tuple[Exchange, ...]]:
-        """The reply's text, its usage, and its exchange; raises `ModelError` (`ModelRefused` where
-        it is the request that is refused), `ReplayMiss`, or `BudgetSpent` where the run can't pay
-        for it."""
+        """The reply's text, its usage, and its exchange; raises `ModelUnavailable` where the
+        provider failed, `ModelRefused` where it refuses the request, `ReplayMiss`, or
+        `BudgetSpent` where the run can't pay for it."""
         if self._line is None:
             self._line = self._open_line()
         session = self._sessions.get(scope)
@@ -44,7 +44,11 @@ class SessionCaller:
             session = Session(self._line, scope, Caps(), SESSION_S)
             self._sessions[scope] = session
         before = len(session.recorded)
-        reply = await _asked(session, messages, tools, before)
+        try:
+            reply = await _asked(session, messages, tools, before)
+        except ModelUnavailable:
+            del self._sessions[scope]  # its time is not to run while the model is waited for
+            raise
         return text_of(reply.body), reply.usage, session.recorded[before:]
 
 
@@ -80,9 +84,10 @@ async def _asked(
         raise ReplayMiss(reply.fault)
     if reply.fault.startswith(SPENT):
         raise BudgetSpent(reply.fault.removeprefix(SPENT))
+    if reply.fault:
+        raise ModelUnavailable(reply.fault, lasting=reply.lasting)
     if not reply.ok:
-        words = reply.fault or f"HTTP {reply.status}: {error_message(reply.body)}"
-        failed = ModelError(words) if reply.fault else ModelRefused(words)
+        failed = ModelRefused(f"HTTP {reply.status}: {error_message(reply.body)}")
         failed.exchanges = session.recorded[before:]
         raise failed
     return reply

@@ -217,7 +217,13 @@ class Kept:
                 self.proposal = event
 
     async def put_harness(
-        self, candidate: str, harness: Harness, parents: Sequence[str], message: str
+        self,
+        shard: str,
+        epoch: int,
+        candidate: str,
+        harness: Harness,
+        parents: Sequence[str],
+        message: str,
     ) -> None:
         """Keep the child."""
         self.harness, self.message = harness, message

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from milo.core.attempt import Usage
-from milo.core.errors import HarnessError, MiloError, ModelError, ReplayMiss
+from milo.core.errors import (
+    HarnessError,
+    MiloError,
+    ModelError,
+    ModelUnavailable,
+    ReplayMiss,
+)
 from milo.core.evidence import Brief, Exchange, Proposal
 from milo.core.harness import Harness
 from milo.core.peering import Measured
 from milo.core.ports import Exit, Mutator, SessionReport
 from milo.core.tree import FileTree
+from milo.runtime.outage import Outage
 from milo.runtime.parts import ModelCaller, Parts, Peers
 from milo.search.patch_judge import question, refusal_in
 
@@ -25,7 +32,7 @@ async def judged(parts: Parts, bench: Bench, patch: str) -> str:
     beside = bench.beside("judge", parts.model_caller(f"judge:{judge}"))
     try:
         answer, _ = await beside.complete(question(patch))
-    except ReplayMiss:
+    except (ReplayMiss, ModelUnavailable):
         raise
     except ModelError:
         return ""
@@ -37,7 +44,8 @@ async def judged(parts: Parts, bench: Bench, patch: str) -> str:
 
 class Bench:
     """What a mutator may do (`MeasuringWorkshop`): smoke tests, a sandboxed shell, its own model,
-    and scores of trees, where `measuring` is set."""
+    and scores of trees, where `measuring` is set. `outage` waits out what its model's provider
+    fails in; the recorder is told."""
 
     measuring: Callable[[FileTree, Sequence[str]], Awaitable[Measured]] | None = None
 
@@ -46,6 +54,7 @@ class Bench:
         self._caller = caller
         self.scope = scope
         self._exchanges: list[Exchange] = []
+        self.outage = Outage(self._say)
         self.usage = Usage()
         self.judging = Usage()
 
@@ -68,23 +77,26 @@ class Bench:
         return await self.measuring(tree, tasks)
 
     async def complete(self, messages: Sequence[Mapping[str, object]]) -> tuple[str, Usage]:
-        """One call to the mutator's model; its exchange is kept for the record."""
-        text, usage, _ = await self._kept(self._caller(self.scope, messages))
+        """One call to the mutator's model; its exchange is kept for the record.
+
+        A provider that is down is waited for; raises `outage.ModelGone` where that is in vain.
+        """
+        text, usage, _ = await self._kept(lambda: self._caller(self.scope, messages))
         return text, usage
 
     async def converse(
         self, messages: Sequence[Mapping[str, object]], tools: Sequence[Mapping[str, object]]
     ) -> tuple[Mapping[str, object], Usage]:
-        """One call with tools offered; the model's message. Its exchange is kept for the record."""
-        answer = await self._kept(self._caller(self.scope, messages, tools))
+        """As `complete`, with tools offered; the model's message."""
+        answer = await self._kept(lambda: self._caller(self.scope, messages, tools))
         text, usage, exchanges = answer
         message = exchanges[-1].message if exchanges else {"role": "assistant", "content": text}
         return message, usage
 
-    async def _kept(self, calling: Awaitable[Answer]) -> Answer:
-        """The answer of a call, which is counted; calls in vain are kept too."""
+    async def _kept(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
+        """The answer of a call, which is counted; one that was refused is kept too."""
         try:
-            answer = await calling
+            answer = await self.outage.outlast(call)
         except ModelError as failed:
             self._exchanges.extend(failed.exchanges)
             raise
@@ -100,6 +112,9 @@ class Bench:
     async def shell(self, tree: FileTree, command: str, timeout_s: float) -> tuple[Exit, FileTree]:
         """A command in a sandboxed copy of the tree."""
         return await self._peers.dispatcher.shell(tree, command, timeout_s)
+
+    async def _say(self, words: str) -> None:
+        await self._peers.recorder.trouble(self.scope, words)
 
     async def keep(self) -> None:
         """Put the session on record, so that a replay can answer it."""

@@ -15,6 +15,7 @@ from milo.core.moves import Consultation
 from milo.core.population import Population
 from milo.core.ports import Orchestrator, PopulationView
 from milo.core.task import Suite
+from milo.runtime.outage import Outage
 from milo.runtime.parts import ModelCaller, Parts, RecorderPort
 from milo.runtime.recorder import consultation_scope
 from milo.runtime.wallclock import WallClock
@@ -30,7 +31,8 @@ class Conductor:
         self._recorder = recorder
         self._suite: Suite = parts.suite()
         self._replay = parts.replay()
-        self._meter = Meter(parts.model_caller("orchestrator"))
+        outage = Outage(partial(recorder.trouble, SHARD))
+        self._meter = Meter(parts.model_caller("orchestrator"), outage)
         self._orchestrator: Orchestrator = parts.orchestrator(self._meter)
         self._population = Population()
         self._clock = WallClock()
@@ -99,10 +101,12 @@ class Conductor:
 
 
 class Meter:
-    """A model caller that keeps the usage and exchanges of one consultation."""
+    """A model caller that keeps the usage and exchanges of one consultation; an `outage` of the
+    model's provider is waited out."""
 
-    def __init__(self, caller: ModelCaller) -> None:
+    def __init__(self, caller: ModelCaller, outage: Outage) -> None:
         self._caller = caller
+        self._outage = outage
         self._usage = Usage()
         self._exchanges: list[Exchange] = []
         self.scope = SHARD
@@ -114,7 +118,9 @@ class Meter:
         tools: Sequence[Mapping[str, object]] = (),
     ) -> tuple[str, Usage, tuple[Exchange, ...]]:
         """Call, and count."""
-        text, usage, exchanges = await self._caller(self.scope or scope, messages, tools)
+        text, usage, exchanges = await self._outage.outlast(
+            lambda: self._caller(self.scope or scope, messages, tools)
+        )
         self._usage = self._usage + usage
         self._exchanges.extend(exchanges)
         return text, usage, exchanges

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from milo.core.attempt import Usage
@@ -177,7 +177,7 @@ class Driver:
         for number, seed in enumerate(self._seeds, start=1):
             name = named(number)
             await self._stage.peers.recorder.put_harness(
-                name, seed.harness, (), f"{name}: seed {seed.name}\n"
+                RUN_SHARD, self._epoch, name, seed.harness, (), f"{name}: seed {seed.name}\n"
             )
 
     async def _number_seeds(self) -> bool:
@@ -336,7 +336,15 @@ class Driver:
     # --- the bus ---------------------------------------------------------------------------------
 
     async def _append(self, events: Sequence[Event]) -> None:
-        await self._stage.peers.recorder.append(RUN_SHARD, self._epoch, events)
+        """Record; what a record waits for is told meanwhile."""
+        recorder = self._stage.peers.recorder
+        writing = asyncio.ensure_future(recorder.append(RUN_SHARD, self._epoch, events))
+        try:
+            while not (await asyncio.wait([writing], timeout=TICK_S))[0]:
+                await self._tell_load()
+            writing.result()
+        finally:
+            writing.cancel()
         await self._follow(0.0)
 
     async def _follow(self, timeout_s: float) -> None:
@@ -355,7 +363,9 @@ class Driver:
 
     async def _tell_load(self) -> None:
         peers = self._stage.peers
-        self._watcher.on_load(await peers.dispatcher.load(), await peers.recorder.spend())
+        load = await peers.dispatcher.load()
+        load = replace(load, troubles=await peers.recorder.troubles())
+        self._watcher.on_load(load, await peers.recorder.spend())
 
     async def _stop_islands(self) -> None:
         working: list[asyncio.Task[Any]] = [*self._islands.values()]

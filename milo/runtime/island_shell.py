@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from milo.core.attempt import Usage
 from milo.core.disclosure import Reader, shown_to
@@ -19,7 +20,9 @@ from milo.core.errors import (
     BudgetSpent,
     ClusterError,
     ConfigError,
+    DiskFull,
     MiloError,
+    ModelUnavailable,
     RecordError,
     ReplayMiss,
     SearchOver,
@@ -62,6 +65,10 @@ from milo.search.snapshot import build_snapshot
 EVIDENCE_LIMIT = 96
 LIBRARY_LIMIT = 24
 POLL_S = 5.0
+GRACE_S = 60.0
+"""How long the orchestrator may still take to answer once search work is cut."""
+NOT_THE_MUTATORS = (ReplayMiss, ModelUnavailable, ClusterError, RecordError, DiskFull, ConfigError)
+"""What ends a proposal and says nothing about it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,11 +138,17 @@ class Shell:
                     await self.make_child(need)
                 case NeedConsultation(round=number):
                     await self._note("consulting the orchestrator")
-                    await self._peers.conductor.consult(self.name, number)
-                    await self._record(self._island.consulted())
+                    await self._unless_stopped(self._consult(number), GRACE_S)
 
     async def _record(self, events: Sequence[Event]) -> None:
         await self._peers.recorder.append(self.name, self._epoch, events)
+
+    async def _keep(
+        self, candidate: str, harness: Harness, parents: Sequence[str], message: str
+    ) -> None:
+        await self._peers.recorder.put_harness(
+            self.name, self._epoch, candidate, harness, parents, message
+        )
 
     async def _note(self, what: str, candidate: str = "", parent: str = "") -> None:
         await self._peers.dispatcher.note(
@@ -174,6 +187,25 @@ class Shell:
         if not stop.reason.startswith(LIMIT):
             raise stop
         await self._close(stop.reason.removeprefix(LIMIT).strip())
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, None], grace_s: float = 0.0) -> None:
+        """Do what takes no slots, unless search work is cut meanwhile, or some seconds before."""
+        working = asyncio.ensure_future(work)
+        stopping = asyncio.ensure_future(self._peers.dispatcher.stopped())
+        try:
+            await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done() and grace_s:
+                await asyncio.wait({working}, timeout=grace_s)
+            if working.done():
+                await working
+            else:
+                await self._stopped(SearchStopped(await stopping))
+        except SearchStopped as stop:
+            await self._stopped(stop)
+        finally:
+            for task in (working, stopping):
+                task.cancel()
+            await asyncio.gather(working, stopping, return_exceptions=True)
 
     async def _close_as_recorded(self) -> bool:
         """Close where the recorded island was cut in the middle of a round; whether it was."""
@@ -231,6 +263,16 @@ class Shell:
             records = await self._peers.recorder.watch(seq, POLL_S)
             seq = records[-1].seq if records else seq
 
+    async def _consult(self, number: int) -> None:
+        """Have the answer of the orchestrator on record, unless a recording was cut before it."""
+        try:
+            await self._peers.conductor.consult(self.name, number)
+        except ReplayMiss:
+            if not await self._close_as_recorded():
+                raise
+            return
+        await self._record(self._island.consulted())
+
     # --- the child ------------------------------------------------------------------------------
 
     async def make_child(self, need: NeedChild) -> None:
@@ -239,20 +281,7 @@ class Shell:
         if known is not None and need.tries >= known and await self._close_as_recorded():
             return
         make = self._propose(need) if self.nursery is None else self._adopt(self.nursery, need)
-        working = asyncio.ensure_future(make)
-        stopping = asyncio.ensure_future(self._peers.dispatcher.stopped())
-        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        try:
-            if working.done():
-                await working
-            else:
-                await self._stopped(SearchStopped(await stopping))
-        except SearchStopped as stop:
-            await self._stopped(stop)
-        finally:
-            for task in (working, stopping):
-                task.cancel()
-            await asyncio.gather(working, stopping, return_exceptions=True)
+        await self._unless_stopped(make)
 
     async def _adopt(self, nursery: Nursery, need: NeedChild) -> None:
         """The child of this round, made ahead, enters the lineage in its turn."""
@@ -260,9 +289,7 @@ class Shell:
         made = await nursery.child(self._island, need)
         child = made.proposal
         if made.harness is not None:
-            await self._peers.recorder.put_harness(
-                child.candidate, made.harness, child.parents, made.message
-            )
+            await self._keep(child.candidate, made.harness, child.parents, made.message)
         await self._record(self._island.adopt(made.events))
 
     async def _propose(self, need: NeedChild) -> None:
@@ -276,11 +303,12 @@ class Shell:
         scales = Measuring(self._island, need, self._peers, self.affording, check)
         bench.measuring = partial(scales.measure, brief)
         try:
+            mutator = self._mutator(spec)
             async with self.thinking:
-                proposal = await proposed_by(self._mutator(spec), brief, bench)
+                proposal = await bench.outage.outlast(lambda: proposed_by(mutator, brief, bench))
             proposal = replace(proposal, change=self._redactor.value(proposal.change))
             refusal = await self._preflight(brief, bench, proposal.tree)
-        except (ReplayMiss, ClusterError, RecordError, ConfigError):
+        except NOT_THE_MUTATORS:
             raise
         except (BudgetSpent, SearchOver) as end:
             raise SearchStopped(f"{LIMIT} {end}") from None
@@ -332,7 +360,7 @@ class Shell:
         lines = patch_between(parent.tree, child.tree).count("\n")
         change = replace(proposal.change, touched=touched_between(parent.tree, child.tree))
         message = f"{need.candidate}: {change.title}\n\n{change.diagnosis}\n\n{change.hypothesis}\n"
-        await self._peers.recorder.put_harness(need.candidate, child, parents, message)
+        await self._keep(need.candidate, child, parents, message)
         await self._record(self._island.proposed(child.digest, change, lines, proposal.usage))
 
     async def _brief(self, need: NeedChild) -> Brief:

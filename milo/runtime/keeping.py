@@ -16,12 +16,20 @@ from milo.core.moves import Consultation, Move
 class Records(Protocol):
     """The run directory's single writer, as `milo.store` offers it."""
 
+    def shortage(self) -> str:
+        """What the disk lacks for the next records, in words; "" where it lacks nothing."""
+        ...
+
     def claim(self, shard: str) -> int:
         """A new epoch for a shard; older writers are refused from now on."""
         ...
 
     def append(self, shard: str, epoch: int, events: Sequence[Event]) -> tuple[Record, ...]:
         """Durable and atomic as a group; raises `StaleWriter`."""
+        ...
+
+    def fence(self, shard: str, epoch: int) -> None:
+        """Raise `StaleWriter` where a newer owner holds the shard."""
         ...
 
     def records(self, from_seq: int = 0) -> Iterable[Record]:

@@ -189,7 +189,8 @@ class Doing:
 class Load:
     """The dispatcher at one moment: slots, queue, islands, mean seconds per attempt.
 
-    `deadline` is when search work ends (seconds since the epoch), None where time is not limited.
+    `deadline` is when search work ends (seconds since the epoch), None where time is not limited;
+    `troubles` are what the run waits out, in words.
     """
 
     busy: int
@@ -200,6 +201,7 @@ class Load:
     tokens: int = 0
     attempts: int = 0
     deadline: float | None = None
+    troubles: tuple[str, ...] = ()
 
 
 class HostPort(Protocol):
@@ -260,9 +262,15 @@ class RecorderPort(Protocol):
         ...
 
     async def put_harness(
-        self, candidate: str, harness: Harness, parents: Sequence[str], message: str
+        self,
+        shard: str,
+        epoch: int,
+        candidate: str,
+        harness: Harness,
+        parents: Sequence[str],
+        message: str,
     ) -> None:
-        """Commit a candidate."""
+        """Commit a candidate; raises `StaleWriter` where another owner writes the shard now."""
         ...
 
     async def get_harness(self, candidate: str) -> Harness:
@@ -307,6 +315,14 @@ class RecorderPort(Protocol):
 
     async def refused(self) -> str:
         """The limit that refused a model call; "" where none did."""
+        ...
+
+    async def trouble(self, who: str, words: str) -> None:
+        """What somebody waits out now; "" once that is over."""
+        ...
+
+    async def troubles(self) -> tuple[str, ...]:
+        """Everything that is waited out now, in words."""
         ...
 
     async def spend(self) -> Mapping[str, Spend]:

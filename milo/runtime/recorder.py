@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from milo.core.attempt import AttemptKey, Outcome, Usage
 from milo.core.budget import Spend
@@ -33,6 +34,7 @@ from milo.core.rates import Rates
 from milo.core.redaction import redactor
 from milo.core.task import Suite
 from milo.runtime.parts import Parts, Records
+from milo.runtime.room import Room
 from milo.runtime.treasury import Treasury
 
 
@@ -55,6 +57,8 @@ class Recorder:
             hard=not parts.plan.replay,
         )
         self._ledger = self._treasury.ledger
+        self._troubles: dict[str, str] = {}
+        self._room = Room(self._records.shortage, partial(self._note, "the disk"))
         self._sent_back = _sent_back(self._journal)
 
     async def set_model(self, model: str) -> None:
@@ -63,13 +67,14 @@ class Recorder:
 
     async def claim(self, shard: str) -> int:
         """A new epoch for a shard."""
-        return self._records.claim(shard)
+        return await self._room.write(lambda: self._records.claim(shard))
 
     async def append(self, shard: str, epoch: int, events: Sequence[Event]) -> None:
         """Append to the journal, fold, and wake whoever watches."""
         if not events:
             return
-        for record in self._records.append(shard, epoch, self._redactor.value(tuple(events))):
+        clean = self._redactor.value(tuple(events))
+        for record in await self._room.write(lambda: self._records.append(shard, epoch, clean)):
             self._journal.append(record)
             self._population.apply(record.event)
             self._charge(record.event)
@@ -157,20 +162,30 @@ class Recorder:
     async def record(self, results: Sequence[AttemptResult], reservations: Sequence[str]) -> None:
         """Traces first, then the outcomes that name them, then the ledger."""
         clean = self._redactor.value(tuple(results))
-        outcomes = [stored_outcome(self._records, result) for result in clean]
-        self._records.append_attempts(outcomes)
+        outcomes = await self._room.write(lambda: stored(self._records, clean))
         for outcome, reservation in zip(outcomes, reservations, strict=True):
             self._ledger.settle("", "target", Spend(attempts=1))
             self._ledger.shrink(reservation, Spend.of(outcome.usage, attempts=1))
             self._treasury.absorb("target", (str(outcome.key),), Spend.of(outcome.usage))
 
     async def put_harness(
-        self, candidate: str, harness: Harness, parents: Sequence[str], message: str
+        self,
+        shard: str,
+        epoch: int,
+        candidate: str,
+        harness: Harness,
+        parents: Sequence[str],
+        message: str,
     ) -> None:
         """Commit a candidate; one that a killed writer left without a record is replaced."""
-        unrecorded = candidate not in self._population.lineage
         said = self._redactor.text(message)
-        self._records.put_harness(candidate, harness, parents, said, replace=unrecorded)
+
+        def write() -> None:
+            self._records.fence(shard, epoch)
+            unrecorded = candidate not in self._population.lineage
+            self._records.put_harness(candidate, harness, parents, said, replace=unrecorded)
+
+        await self._room.write(write)
 
     async def get_harness(self, candidate: str) -> Harness:
         """A candidate's harness."""
@@ -221,7 +236,7 @@ class Recorder:
     async def put_session(self, scope: str, exchanges: Sequence[Exchange]) -> None:
         """Keep a session's model calls."""
         trace = Trace(exchanges=self._redactor.value(tuple(exchanges)))
-        self._records.put_session(scope, trace)
+        await self._room.write(lambda: self._records.put_session(scope, trace))
 
     async def reserve(self, name: str, amount: Spend) -> None:
         """Promise; raises `BudgetExceeded`."""
@@ -246,6 +261,20 @@ class Recorder:
     async def refused(self) -> str:
         """The limit that refused a model call; "" where none did."""
         return self._treasury.refused
+
+    async def trouble(self, who: str, words: str) -> None:
+        """What somebody waits out; "" once that is over."""
+        self._note(who, words)
+
+    async def troubles(self) -> tuple[str, ...]:
+        """Everything that is waited out now: who waits, and for what."""
+        return tuple(f"{who}: {words}" for who, words in sorted(self._troubles.items()))
+
+    def _note(self, who: str, words: str) -> None:
+        if words:
+            self._troubles[who] = self._redactor.text(words)
+        else:
+            self._troubles.pop(who, None)
 
     async def spend(self) -> Mapping[str, Spend]:
         """Spent so far, by role."""
@@ -283,9 +312,11 @@ def _rates(parts: Parts) -> Rates:
     return Rates(requests=model.requests_per_minute, tokens=model.tokens_per_minute)
 
 
-def stored_outcome(records: Records, result: AttemptResult) -> Outcome:
-    """The outcome with its trace stored and named."""
-    return replace(result.outcome, trace=records.put_trace(result.trace))
+def stored(records: Records, results: Sequence[AttemptResult]) -> list[Outcome]:
+    """The outcomes, recorded, each with its trace stored before it and named."""
+    outcomes = [replace(r.outcome, trace=records.put_trace(r.trace)) for r in results]
+    records.append_attempts(outcomes)
+    return outcomes
 
 
 def attempt_key(

@@ -20,6 +20,7 @@ from milo.views.picture import (
     draw_islands,
     draw_limits,
     draw_note,
+    draw_trouble,
     draw_work,
     two_lines,
 )
@@ -100,6 +101,7 @@ class LiveView:
             parts.append(draw_islands(self._rows(), self._patience, width))
         if snapshot.whole is not None:
             parts.append(draw_work(snapshot.whole, width))
+        parts += [draw_trouble(trouble, width) for trouble in snapshot.troubles]
         if self._population.consultations:
             parts.append(draw_note(self._population.consultations[-1], width))
         return Group(*parts)

@@ -185,6 +185,11 @@ def draw_note(consulted: Consulted, width: int) -> Text:
     return Text(text.shorten(consultation_words(consulted), two_lines(width)), style="magenta")
 
 
+def draw_trouble(words: str, width: int) -> Text:
+    """What the run waits out, on two lines at most."""
+    return Text(text.shorten(f"waiting: {words}", two_lines(width)), style="yellow")
+
+
 def two_lines(width: int) -> int:
     """Characters that two lines hold when they are wrapped between words."""
     return 2 * width - width // 6

@@ -66,9 +66,10 @@ class WinnerStatus:
 class Status:
     """A run at one moment. Times are seconds since the epoch, ages are seconds.
 
-    `queued` and `in_flight` are None where no live snapshot is at hand. `spend` is what recorded
-    work used, by role; `spent` is what counts against the budget: the ledger's word where there is
-    one, with `unsettled` calls at what was promised for them. `warnings` say what was ignored.
+    `queued` and `in_flight` are None where no live snapshot is at hand, which also tells the
+    `troubles` that the run waits out. `spend` is what recorded work used, by role; `spent` is what
+    counts against the budget: the ledger's word where there is one, with `unsettled` calls at what
+    was promised for them. `warnings` say what was ignored.
     """
 
     run: str
@@ -92,6 +93,7 @@ class Status:
     spent: Spend = field(default_factory=Spend)
     unsettled: Unsettled = field(default_factory=Unsettled)
     warnings: tuple[str, ...] = ()
+    troubles: tuple[str, ...] = ()
 
 
 def status_of(
@@ -161,6 +163,7 @@ def told_now(found: Status, *, alive: bool, progress: Progress | None = None) ->
         resume=f"milo resume {quote(found.run)}" if goes_on else "",
         queued=progress.queued if progress else None,
         in_flight=progress.slots_busy if progress else None,
+        troubles=progress.troubles if progress else (),
     )
 
 
@@ -203,6 +206,7 @@ def status_text(status: Status) -> str:
     lines += [_active_words(status), *(_island_words(i) for i in status.islands)]
     if status.queued is not None:
         lines.append(f"queue: {status.queued} queued, {status.in_flight} in flight")
+    lines += [f"waiting: {trouble}" for trouble in status.troubles]
     lines += _budget_words(status)
     lines += [_spend_words(role, usage) for role, usage in status.spend.items()]
     lines += [unsettled_words(status.unsettled)] if status.unsettled.calls else []

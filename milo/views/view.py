@@ -46,6 +46,7 @@ class Progress:
     `islands` is the work of each island by its id; `whole` the work of the run itself (the test
     of the winner), if any. `seconds` counts the time that the run was active, as the budget does.
     `is_priced` is False where the price of a model is unknown, so that dollars are not complete.
+    `troubles` are what the run waits out: a provider that is down, a full disk.
     """
 
     budget: Budget
@@ -57,6 +58,7 @@ class Progress:
     islands: Mapping[str, Work] = field(default_factory=dict)
     whole: Work | None = None
     is_priced: bool = True
+    troubles: tuple[str, ...] = ()
 
 
 class View(Protocol):

@@ -184,6 +184,14 @@ def test_the_runs_own_work_has_a_bar(make_story: Any) -> None:
     assert "10/40" in _picture(view, 100)
 
 
+def test_what_the_run_waits_out_is_drawn_while_it_does(make_story: Any) -> None:
+    view = _live(make_story("moves"))
+    view.progress(Progress(budget=Budget(attempts=900), troubles=("the disk: it is full",)))
+    assert "waiting: the disk: it is full" in _picture(view, 100)
+    view.progress(Progress(budget=Budget(attempts=900)))
+    assert "waiting: the disk" not in _picture(view, 100)
+
+
 def test_a_view_without_any_record_draws_its_header() -> None:
     view = LiveView(Console(file=io.StringIO(), width=80), patience=3)
     assert "time left unknown  starting" in _picture(view, 80)

@@ -105,6 +105,14 @@ def test_queue_and_flight_are_shown_where_they_are_known(make_story: Any) -> Non
     assert "queue: 12 queued, 4 in flight" in status_text(_status(story, progress=live))
 
 
+def test_what_a_run_waits_out_is_said_while_it_does(make_story: Any) -> None:
+    live = Progress(budget=Budget(), troubles=("the disk: it is full", "m/1: nobody answers"))
+    status = _status(make_story("moves"), alive=True, progress=live)
+    assert "waiting: the disk: it is full\nwaiting: m/1: nobody answers" in status_text(status)
+    assert json.loads(status_json(status))["troubles"] == list(live.troubles)
+    assert "waiting" not in status_text(_status(make_story("moves"), alive=True))
+
+
 def test_a_run_that_searched_nothing_says_so(make_story: Any) -> None:
     status = _status(make_story("unsearched"))
     assert not status.searched
