@@ -252,7 +252,8 @@ class Shell:
         await self._record(self._island.begin_round(moves))
 
     async def _learn(self, candidate: str) -> None:
-        """Import a donor with its ancestors; in a replay it may still have to be made."""
+        """Import a donor with its ancestors; in a replay it may still have to be made: then this
+        waits for the records of its island."""
         seq = -1
         while True:
             events = await self._peers.recorder.history([candidate])

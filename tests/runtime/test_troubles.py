@@ -12,13 +12,15 @@ from pathlib import Path
 import pytest
 from inline import GENES, StoredParts, Ticking, landscape_seeds, run_inline, stored_parts
 
+from milo.app.resuming import on_record
 from milo.core.attempt import Usage
 from milo.core.budget import Budget
 from milo.core.errors import ModelUnavailable
 from milo.core.events import Event, ProposalSentBack, RunStarted
 from milo.core.evidence import Brief, Exchange, Proposal
+from milo.core.moves import Consultation
 from milo.core.plan import AgentsPlan, RunPlan, StrategyPlan
-from milo.core.ports import Workshop
+from milo.core.ports import PopulationView, Workshop
 from milo.core.task import Suite
 from milo.runtime.driver import Driver, Watcher
 from milo.runtime.outage import ModelGone
@@ -29,7 +31,7 @@ from milo.testing.landscape import GeneMutator, landscape_suite
 
 PLAN = RunPlan(
     seed=3,
-    strategy=StrategyPlan(patience=2),
+    strategy=StrategyPlan(patience=2, islands=1),  # of several, one would see how far others are
     agents=AgentsPlan(mutators=("genes",)),
     budget=Budget(rounds=3, attempts=5000),
 )
@@ -73,7 +75,10 @@ class FillingDisk:
         return os.write(descriptor, data)
 
     def free(self, path: Path) -> int:
-        return 0 if self.left and self.writes % (2 * self.every) == 0 else 1 << 40
+        if not self.left or self.writes % (2 * self.every):
+            return 1 << 40
+        self.left -= 1
+        return 0
 
 
 class FillingParts(StoredParts):
@@ -181,7 +186,9 @@ def test_a_provider_that_stays_down_ends_the_run_which_then_goes_on(
         run_inline(parts, landscape_seeds())
     events = [event for shard in decided(tmp_path / "down").values() for event in shard]
     assert not any(isinstance(event, ProposalSentBack) for event in events)
-    run_inline(called(tmp_path / "down", Caller(0)), landscape_seeds())
+    with RunReader(tmp_path / "down") as reader:
+        seeds = on_record(reader, reader.population()).seeds
+    run_inline(called(tmp_path / "down", Caller(0)), seeds)
     run_inline(called(tmp_path / "calm", Caller(0)), landscape_seeds())
     down, calm = decided(tmp_path / "down"), decided(tmp_path / "calm")
     assert {name: down[name] for name in down if name != "run"} == {
@@ -205,3 +212,32 @@ def test_the_hours_of_a_run_end_also_while_its_mutators_wait(
     driver = Driver(parts, InlineStage(parts), landscape_seeds(), watcher)
     ending = asyncio.run(asyncio.wait_for(driver.run(), 20))
     assert "time" in ending.reason and not ending.interrupted
+
+
+class SilentOrchestrator:
+    """Never answers."""
+
+    async def consult(self, view: PopulationView, island: str) -> Consultation:
+        """Waits for what does not come."""
+        await asyncio.Event().wait()
+        raise AssertionError("unreachable")
+
+
+def test_the_hours_of_a_run_end_also_while_its_orchestrator_is_silent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("milo.runtime.island_shell.GRACE_S", 0.01)
+    strategy = StrategyPlan(patience=1, islands=1)
+    plan = replace(PLAN, strategy=strategy, budget=Budget(hours=1.0))
+    parts = stored_parts(plan, suite(), tmp_path / "run")
+    parts.the_orchestrator = SilentOrchestrator()
+
+    def look(load: Load, spend: object) -> None:
+        asks = any(doing.what.startswith("consulting") for doing in load.doing)
+        if asks and load.deadline is not None:
+            parts.clock.time = load.deadline + 1.0
+
+    watcher = Watcher(on_records=lambda _: None, on_load=look)
+    driver = Driver(parts, InlineStage(parts), landscape_seeds(), watcher)
+    ending = asyncio.run(asyncio.wait_for(driver.run(), 20))
+    assert "time" in ending.reason and ending.searched
