@@ -29,7 +29,7 @@ from milo.app.resuming import changes_of, on_record
 from milo.app.suite_tools import left_out_words
 from milo.app.weights import own_weights, weights_cache
 from milo.core.budget import Budget, Spend
-from milo.core.errors import HarnessError, RunError
+from milo.core.errors import ClusterError, DiskFull, HarnessError, ModelError, RunError
 from milo.core.events import Record
 from milo.core.harness import Harness
 from milo.core.packages import Packages
@@ -54,6 +54,8 @@ from milo.views.rendering import print_report
 from milo.views.view import Progress, View, Work
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
+PASSING = (ModelError, DiskFull, ClusterError)
+"""What ends a run for now: it can be gone on with once that is over."""
 BUILT_IN_SEEDS = Path(__file__).parents[1] / "seeds"
 
 
@@ -197,6 +199,10 @@ def drive(
     driver = Driver(parts, stage, seeds, watcher, overrides, past)
     try:
         ending = asyncio.run(_run(driver, view, parts.path))
+    except PASSING:
+        if _has_started(parts.path):
+            view.message(f"go on with: milo resume {shlex.quote(str(parts.path))}")
+        raise
     finally:
         view.stop()
     notes = tuple(info.description for info in stage.hosts)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from milo.core.attempt import Usage
-from milo.core.budget import Budget, Spend
+from milo.core.budget import Spend
 from milo.core.errors import BudgetExceeded
 from milo.core.events import (
     Event,
@@ -27,9 +27,11 @@ from milo.core.task import Suite
 from milo.runtime.finale import (
     attempt_s,
     candidates_to_test,
+    expected_test,
     freeze_winner,
     harnesses_tested,
     score_test,
+    spent_limit,
 )
 from milo.runtime.founding import Ticket
 from milo.runtime.island_shell import Pace
@@ -59,6 +61,7 @@ TEST_MARGIN = 1.1
 TEST_SHARE_UNKNOWN = 0.25
 TEST_SHARE_MOST = 0.5
 RESTARTS = 5
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -143,7 +146,7 @@ class Driver:
             await smoke_seeds(self._stage.peers, self._seeds)
         else:
             check_same(started, self._suite, self._stage.hosts[0].model)
-        self._epoch = await recorder.claim(RUN_SHARD)
+        self._epoch = await self._told(recorder.claim(RUN_SHARD))
         if started is None:
             await self._start()
         else:
@@ -176,9 +179,10 @@ class Driver:
     async def _keep_seeds(self, named: Callable[[int], str]) -> None:
         for number, seed in enumerate(self._seeds, start=1):
             name = named(number)
-            await self._stage.peers.recorder.put_harness(
+            keeping = self._stage.peers.recorder.put_harness(
                 RUN_SHARD, self._epoch, name, seed.harness, (), f"{name}: seed {seed.name}\n"
             )
+            await self._told(keeping)
 
     async def _number_seeds(self) -> bool:
         """Number the seeds once their order is known; whether they are numbered."""
@@ -336,16 +340,18 @@ class Driver:
     # --- the bus ---------------------------------------------------------------------------------
 
     async def _append(self, events: Sequence[Event]) -> None:
-        """Record; what a record waits for is told meanwhile."""
-        recorder = self._stage.peers.recorder
-        writing = asyncio.ensure_future(recorder.append(RUN_SHARD, self._epoch, events))
-        try:
-            while not (await asyncio.wait([writing], timeout=TICK_S))[0]:
-                await self._tell_load()
-            writing.result()
-        finally:
-            writing.cancel()
+        await self._told(self._stage.peers.recorder.append(RUN_SHARD, self._epoch, events))
         await self._follow(0.0)
+
+    async def _told(self, recording: Awaitable[T]) -> T:
+        """Have something recorded; what that may have to wait for is told meanwhile."""
+        waiting = asyncio.ensure_future(recording)
+        try:
+            while not (await asyncio.wait([waiting], timeout=TICK_S))[0]:
+                await self._tell_load()
+            return waiting.result()
+        finally:
+            waiting.cancel()
 
     async def _follow(self, timeout_s: float) -> None:
         """Fold and show what is new; waits for the first record up to the time-out."""
@@ -373,23 +379,3 @@ class Driver:
         for task in working:
             task.cancel()
         await asyncio.gather(*working, return_exceptions=True)
-
-
-def expected_test(target: Spend, attempts: int) -> Spend:
-    """What so many attempts of the final test cost, at the mean of the target's so far."""
-    made = max(1, target.attempts)
-    return Spend(
-        attempts=attempts,
-        tokens=round(target.tokens / made * attempts),
-        dollars=target.dollars / made * attempts,
-    )
-
-
-def spent_limit(budget: Budget, spent: Mapping[str, Spend], test_attempts: int) -> str:
-    """The limit ("tokens" or "dollars") of which only the final test's share is left, or ""."""
-    total, test = sum(spent.values(), Spend()), expected_test(spent["target"], test_attempts)
-    for limit in ("tokens", "dollars"):
-        cap = getattr(budget, limit)
-        if cap is not None and getattr(total, limit) + getattr(test, limit) >= cap:
-            return limit
-    return ""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from milo.core.budget import Budget, Spend
 from milo.core.events import CandidateScored, WinnerFrozen
 from milo.core.plan import RunPlan, TestedSeeds
 from milo.core.population import Population
@@ -68,6 +69,26 @@ def attempt_s(population: Population, candidate: str) -> float | None:
     attempts = sum(score.n for score in scores)
     taken = sum(score.n * (score.slot_s or score.latency_s) for score in scores)
     return taken / attempts if attempts else None
+
+
+def expected_test(target: Spend, attempts: int) -> Spend:
+    """What so many attempts of the final test cost, at the mean of the target's so far."""
+    made = max(1, target.attempts)
+    return Spend(
+        attempts=attempts,
+        tokens=round(target.tokens / made * attempts),
+        dollars=target.dollars / made * attempts,
+    )
+
+
+def spent_limit(budget: Budget, spent: Mapping[str, Spend], test_attempts: int) -> str:
+    """The limit ("tokens" or "dollars") of which only the final test's share is left, or ""."""
+    total, test = sum(spent.values(), Spend()), expected_test(spent["target"], test_attempts)
+    for limit in ("tokens", "dollars"):
+        cap = getattr(budget, limit)
+        if cap is not None and getattr(total, limit) + getattr(test, limit) >= cap:
+            return limit
+    return ""
 
 
 async def score_test(

@@ -48,7 +48,7 @@ class Room:
                 done = self._try(work)
             except DiskFull as full:
                 if waited_s >= PATIENCE_S:
-                    raise DiskFull(f"{full}; free some, and go on with milo resume") from None
+                    raise DiskFull(f"{full} (waited for {waited_s / 60:.0f} minutes)") from None
                 self._short = True
                 self._say(f"{full}: the run waits for room, and goes on by itself")
                 await self._sleep(LOOK_S)

@@ -63,6 +63,7 @@ class CallLog:
         try:
             self._pay()
         finally:
+            self._owed = b""
             self._file.sync()
             self._file.close()
 

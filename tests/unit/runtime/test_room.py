@@ -66,10 +66,10 @@ async def test_what_finds_no_room_is_written_once_there_is_some_and_both_are_sai
     assert said[0].startswith("no room: the run waits") and said[-1] == ""
 
 
-async def test_a_disk_that_stays_full_ends_the_run_and_says_how_it_goes_on() -> None:
+async def test_a_disk_that_stays_full_ends_the_run_and_says_how_long_it_waited() -> None:
     pauses, written = Pauses(), list[int]()
     room = Room(lambda: "no room", lambda _: None, pauses)
-    with pytest.raises(DiskFull, match="no room; free some, and go on with milo resume"):
+    with pytest.raises(DiskFull, match=r"no room .waited for 60 minutes"):
         await room.write(lambda: written.append(1))
     assert sum(pauses.seconds) == PATIENCE_S and not written
 

@@ -90,6 +90,7 @@ def test_lines_that_never_find_room_are_told_at_the_end(tmp_path: Path) -> None:
     log.append([entry(CallMark.RESERVED, "1")])
     with pytest.raises(DiskFull):
         log.close()
+    log.close()
 
 
 def test_a_reader_writes_nothing(tmp_path: Path) -> None:
