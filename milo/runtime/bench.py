@@ -6,10 +6,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from milo.core.attempt import Usage
 from milo.core.errors import (
+    ClusterError,
+    ConfigError,
+    DiskFull,
     HarnessError,
     MiloError,
     ModelError,
     ModelUnavailable,
+    RecordError,
     ReplayMiss,
 )
 from milo.core.evidence import Brief, Exchange, Proposal
@@ -22,6 +26,8 @@ from milo.runtime.parts import ModelCaller, Parts, Peers
 from milo.search.patch_judge import question, refusal_in
 
 Answer = tuple[str, Usage, tuple[Exchange, ...]]
+NOT_THE_MUTATORS = (ReplayMiss, ModelUnavailable, ClusterError, RecordError, DiskFull, ConfigError)
+"""What ends a proposal and says nothing about it."""
 
 
 async def judged(parts: Parts, bench: Bench, patch: str) -> str:

@@ -6,7 +6,6 @@ shell holds nothing that matters: a replacement restores the machine from its sh
 
 from __future__ import annotations
 
-import asyncio
 import copy
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -18,12 +17,7 @@ from milo.core.attempt import Usage
 from milo.core.disclosure import Reader, shown_to
 from milo.core.errors import (
     BudgetSpent,
-    ClusterError,
-    ConfigError,
-    DiskFull,
     MiloError,
-    ModelUnavailable,
-    RecordError,
     ReplayMiss,
     SearchOver,
 )
@@ -38,7 +32,8 @@ from milo.core.task import Suite
 from milo.core.touched import touched_between
 from milo.core.tree import FileTree
 from milo.runtime.affording import Affording, promise_of
-from milo.runtime.bench import Bench, judged, proposed_by
+from milo.runtime.bench import NOT_THE_MUTATORS, Bench, judged, proposed_by
+from milo.runtime.cutting import unless_stopped
 from milo.runtime.measuring import Measuring
 from milo.runtime.nursery import Nursery
 from milo.runtime.parts import (
@@ -67,8 +62,6 @@ LIBRARY_LIMIT = 24
 POLL_S = 5.0
 GRACE_S = 60.0
 """How long the orchestrator may still take to answer once search work is cut."""
-NOT_THE_MUTATORS = (ReplayMiss, ModelUnavailable, ClusterError, RecordError, DiskFull, ConfigError)
-"""What ends a proposal and says nothing about it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -189,23 +182,10 @@ class Shell:
         await self._close(stop.reason.removeprefix(LIMIT).strip())
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, None], grace_s: float = 0.0) -> None:
-        """Do what takes no slots, unless search work is cut meanwhile, or some seconds before."""
-        working = asyncio.ensure_future(work)
-        stopping = asyncio.ensure_future(self._peers.dispatcher.stopped())
         try:
-            await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if not working.done() and grace_s:
-                await asyncio.wait({working}, timeout=grace_s)
-            if working.done():
-                await working
-            else:
-                await self._stopped(SearchStopped(await stopping))
+            await unless_stopped(work, self._peers.dispatcher, grace_s)
         except SearchStopped as stop:
             await self._stopped(stop)
-        finally:
-            for task in (working, stopping):
-                task.cancel()
-            await asyncio.gather(working, stopping, return_exceptions=True)
 
     async def _close_as_recorded(self) -> bool:
         """Close where the recorded island was cut in the middle of a round; whether it was."""
@@ -252,8 +232,7 @@ class Shell:
         await self._record(self._island.begin_round(moves))
 
     async def _learn(self, candidate: str) -> None:
-        """Import a donor with its ancestors; in a replay it may still have to be made: then this
-        waits for the records of its island."""
+        """Import a donor with its ancestors; in a replay, once its island has recorded them."""
         seq = -1
         while True:
             events = await self._peers.recorder.history([candidate])
@@ -297,9 +276,8 @@ class Shell:
         await self._note("mutating", need.candidate, " + ".join(need.parents))
         brief = await self._brief(need)
         spec = self._island.state.mutator
-        bench = Bench(
-            self._peers, self._parts.model_caller(spec), f"mutator/{need.candidate}/{need.tries}"
-        )
+        scope = f"mutator/{need.candidate}/{need.tries}"
+        bench = Bench(self._peers, self._parts.model_caller(spec), scope)
         check = partial(self._preflight, brief, bench)
         scales = Measuring(self._island, need, self._peers, self.affording, check)
         bench.measuring = partial(scales.measure, brief)
