@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from agents_scene import ScriptedWorkshop, brief, view
 
 from milo.agents.cli.description import (
     Description,
@@ -18,11 +20,13 @@ from milo.agents.cli.description import (
 )
 from milo.agents.cli.ending import Ending, ended
 from milo.agents.cli.reading import error_said, usage_said, words_said
+from milo.agents.cli_agent import AgentFailed, CliAgentMutator
 from milo.agents.pool import AGENTS
 from milo.core.attempt import Usage
-from milo.core.errors import ConfigError
+from milo.core.errors import ConfigError, ModelUnavailable
+from milo.core.evidence import Exchange
 from milo.core.ports import Exit, SessionReport
-from milo.core.station import AgentRun
+from milo.core.station import AgentJob, AgentRun
 from milo.core.tree import FileTree
 
 NO_LOGS = FileTree()
@@ -177,3 +181,47 @@ def test_an_end_is_told_from_what_was_seen(given: AgentRun, ending: Ending, word
     found = ended(about, given)
     assert found.ending is ending and words in found.words
     assert str(found).startswith(f"it {ending}")
+
+
+@dataclass
+class KeepingWorkshop(ScriptedWorkshop):
+    """A workshop that remembers the sessions that are to stand in the record."""
+
+    kept: list[SessionReport] = field(default_factory=list)
+
+    def add(self, report: SessionReport) -> None:
+        super().add(report)
+        self.kept.append(report)
+
+
+@dataclass
+class StillStation:
+    """Where an agent ends as it is told, and leaves everything as it found it."""
+
+    exit: Exit
+    report: SessionReport
+
+    def program(self, name: str) -> Path:
+        return Path("/nonexistent") / name
+
+    async def run(self, job: AgentJob) -> AgentRun:
+        return AgentRun(exit=self.exit, workspace=job.workspace, logs=NO_LOGS, report=self.report)
+
+
+@pytest.mark.parametrize(
+    ("fault", "raised"), [("nobody answers", ModelUnavailable), ("", AgentFailed)]
+)
+async def test_an_agent_whose_model_was_down_made_no_bad_proposal(
+    fault: str, raised: type[Exception]
+) -> None:
+    """What breaks without it: each run of it in an outage is counted against its child."""
+    exchange = Exchange(request={}, response={}, status=503, seconds=0.0)
+    report = SessionReport(usage=Usage(calls=2), exchanges=(exchange,), fault=fault)
+    station = StillStation(Exit(code=137, seconds=1.0, limit="model"), report)
+    workshop = KeepingWorkshop()
+    with pytest.raises(raised):
+        await CliAgentMutator(load("codex"), "codex:m", station).propose(
+            brief(view("bare")), workshop
+        )
+    assert workshop.usage.calls == 2
+    assert bool(workshop.kept) is not bool(fault), "what is waited out stands in no record"
