@@ -117,7 +117,7 @@ class Caller:
     scopes: list[str] = field(default_factory=list)
 
     async def __call__(
-        self, scope: str, messages: Sequence[object]
+        self, scope: str, messages: Sequence[object], tools: Sequence[object] = ()
     ) -> tuple[str, Usage, tuple[Exchange, ...]]:
         self.scopes.append(scope)
         if self.failures:

@@ -25,6 +25,7 @@ from milo.agents.pool import AGENTS
 from milo.core.attempt import Usage
 from milo.core.errors import ConfigError, ModelUnavailable
 from milo.core.evidence import Exchange
+from milo.core.packages import Packages
 from milo.core.ports import Exit, SessionReport
 from milo.core.station import AgentJob, AgentRun
 from milo.core.tree import FileTree
@@ -203,6 +204,9 @@ class StillStation:
 
     def program(self, name: str) -> Path:
         return Path("/nonexistent") / name
+
+    def installed(self, packages: Packages) -> Path | None:
+        return None
 
     async def run(self, job: AgentJob) -> AgentRun:
         return AgentRun(exit=self.exit, workspace=job.workspace, logs=NO_LOGS, report=self.report)

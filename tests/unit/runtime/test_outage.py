@@ -31,7 +31,7 @@ class Provider:
         self.calls = 0
 
     async def __call__(
-        self, scope: str, messages: Sequence[object]
+        self, scope: str, messages: Sequence[object], tools: Sequence[object] = ()
     ) -> tuple[str, Usage, tuple[Exchange, ...]]:
         self.calls += 1
         if self.failures:
