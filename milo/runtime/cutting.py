@@ -8,6 +8,9 @@ from typing import Any
 
 from milo.runtime.parts import DispatcherPort, SearchStopped
 
+GRACE_S = 60.0
+"""How long the orchestrator may still take to answer once search work is cut."""
+
 
 async def unless_stopped(
     work: Coroutine[Any, Any, None], dispatcher: DispatcherPort, grace_s: float = 0.0

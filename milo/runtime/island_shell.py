@@ -33,7 +33,7 @@ from milo.core.touched import touched_between
 from milo.core.tree import FileTree
 from milo.runtime.affording import Affording, promise_of
 from milo.runtime.bench import NOT_THE_MUTATORS, Bench, judged, proposed_by
-from milo.runtime.cutting import unless_stopped
+from milo.runtime.cutting import GRACE_S, unless_stopped
 from milo.runtime.measuring import Measuring
 from milo.runtime.nursery import Nursery
 from milo.runtime.parts import (
@@ -60,8 +60,6 @@ from milo.search.snapshot import build_snapshot
 EVIDENCE_LIMIT = 96
 LIBRARY_LIMIT = 24
 POLL_S = 5.0
-GRACE_S = 60.0
-"""How long the orchestrator may still take to answer once search work is cut."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -250,8 +248,8 @@ class Shell:
         except ReplayMiss:
             if not await self._close_as_recorded():
                 raise
-            return
-        await self._record(self._island.consulted())
+        else:
+            await self._record(self._island.consulted())
 
     # --- the child ------------------------------------------------------------------------------
 
