@@ -47,7 +47,9 @@ async def test_of_a_dead_actor_the_cause_is_told_which_stands_last() -> None:
 async def test_of_an_actor_that_could_not_be_made_the_reason_is_told() -> None:
     cause = RayTaskError("f", TRACEBACK, RunError("run", "a", "b"), "title", 1, "127.0.0.1")
     words = await told(ActorDiedError(cause))
-    assert words.startswith("no process of MILO could be made: milo.core.errors.RunError: run here:")
+    assert words.startswith(
+        "no process of MILO could be made: milo.core.errors.RunError: run here:"
+    )
     assert words.endswith("found process 7") and "line 42" not in words
 
 
