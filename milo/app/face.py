@@ -68,8 +68,8 @@ class MutatorsChoice:
     judge: str = ""
     """A litellm model that reads every child's patch for task-specific logic; empty for none."""
     registries: tuple[str, ...] = ()
-    """Package registries that mutators may reach beside their model: ``pypi``, ``npm``, or the
-    hosts of others (names, ``*.`` patterns, addresses); empty for none."""
+    """Hosts of the package registries that mutators may reach beside their model (names, ``*.``
+    patterns, addresses); empty for none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

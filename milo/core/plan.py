@@ -237,8 +237,8 @@ class AgentsPlan:
     judge: str = ""
     """A litellm model that reads every child's patch for task-specific logic; empty for none."""
     registries: tuple[str, ...] = ()
-    """Package registries that mutators may reach beside their model: ``pypi``, ``npm``, or the
-    hosts of others; empty for none."""
+    """Hosts of the package registries that mutators may reach beside their model; empty for
+    none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,11 +8,19 @@ import pytest
 
 from milo.rollout.egress import Allowed, proxy_variables, read_request
 
-LISTED = Allowed(["pypi.org", "*.Example.com.", "10.1.0.0/16", "192.0.2.7", "fd00::/8"])
+LISTED = Allowed(["index.example.net", "*.Example.com.", "10.1.0.0/16", "192.0.2.7", "fd00::/8"])
 
 
 @pytest.mark.parametrize(
-    "host", ["pypi.org", "PyPI.org.", "a.example.com", "a.b.example.com", "10.1.2.3", "fd00::1"]
+    "host",
+    [
+        "index.example.net",
+        "Index.Example.net.",
+        "a.example.com",
+        "a.b.example.com",
+        "10.1.2.3",
+        "fd00::1",
+    ],
 )
 def test_hosts_on_the_list_are_known_by_name_pattern_and_address(host: str) -> None:
     assert LISTED.names(host)
@@ -21,7 +29,13 @@ def test_hosts_on_the_list_are_known_by_name_pattern_and_address(host: str) -> N
 @pytest.mark.parametrize(
     "host",
     [
-        *("files.pypi.org", "pypi.org.evil.net", "example.com", "badexample.com", "10.2.0.1"),
+        *(
+            "files.index.example.net",
+            "index.example.net.evil.net",
+            "example.com",
+            "badexample.com",
+            "10.2.0.1",
+        ),
         *("192.0.2.8", "", "*", "*.example.com.evil", "0x0a010203", "::1"),
     ],
 )
@@ -53,17 +67,17 @@ def test_a_listed_name_never_stands_for_this_machine(address: str, admitted: boo
 
 
 def test_a_tunnel_is_asked_for_by_host_and_port() -> None:
-    request = read_request(b"CONNECT pypi.org:443 HTTP/1.1\r\nHost: other\r\n\r\n")
-    assert (request.host, request.port, request.tunnel) == ("pypi.org", 443, True)
+    request = read_request(b"CONNECT index.example.net:443 HTTP/1.1\r\nHost: other\r\n\r\n")
+    assert (request.host, request.port, request.tunnel) == ("index.example.net", 443, True)
     assert read_request(b"CONNECT [fd00::1]:443 HTTP/1.1\r\n\r\n").host == "fd00::1"
 
 
 def test_plain_http_is_passed_on_once_and_to_the_host_of_its_address_alone() -> None:
-    head = b"GET http://u:p@pypi.org:81/a?b=c HTTP/1.1\r\nHost: evil\r\nAccept: x\r\n"
+    head = b"GET http://u:p@index.example.net:81/a?b=c HTTP/1.1\r\nHost: evil\r\nAccept: x\r\n"
     request = read_request(head + b"Proxy-Authorization: y\r\nConnection: keep-alive\r\n\r\n")
-    assert (request.host, request.port, request.tunnel) == ("pypi.org", 81, False)
+    assert (request.host, request.port, request.tunnel) == ("index.example.net", 81, False)
     assert request.head == (
-        b"GET /a?b=c HTTP/1.1\r\nHost: pypi.org:81\r\nAccept: x\r\nConnection: close\r\n\r\n"
+        b"GET /a?b=c HTTP/1.1\r\nHost: index.example.net:81\r\nAccept: x\r\nConnection: close\r\n\r\n"
     )
 
 
