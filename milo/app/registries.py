@@ -1,4 +1,4 @@
-"""Package registries by their hosts: what mutators may reach beside their model, if a run allows."""
+"""Package registries by their hosts: what mutators may reach beside their model, if allowed."""
 
 from __future__ import annotations
 

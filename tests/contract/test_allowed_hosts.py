@@ -69,18 +69,18 @@ async def test_a_host_that_is_not_listed_is_refused_by_name_without_being_looked
         asked_for.append(host)
         return [HERE]
 
-    async with scene("index.example.net", look_up=look_up) as (proxy, _):
+    async with scene("index.example.io", look_up=look_up) as (proxy, _):
         said = await asked(proxy, "CONNECT secret-text.evil.net:443 HTTP/1.1\r\n\r\n")
     assert said.startswith("HTTP/1.1 403") and "secret-text.evil.net" in said
     assert asked_for == [], "a name server would learn what a harness wants it to"
 
 
 async def test_a_listed_name_that_leads_to_this_machine_is_refused() -> None:
-    async with scene("index.example.net", look_up=found_here) as (proxy, server):
-        said = await asked(proxy, f"CONNECT index.example.net:{server} HTTP/1.1\r\n\r\n")
+    async with scene("index.example.io", look_up=found_here) as (proxy, server):
+        said = await asked(proxy, f"CONNECT index.example.io:{server} HTTP/1.1\r\n\r\n")
     assert said.startswith("HTTP/1.1 403")
-    async with scene("index.example.net", HERE, look_up=found_here) as (proxy, server):
-        said = await asked(proxy, f"CONNECT index.example.net:{server} HTTP/1.1\r\n\r\nx")
+    async with scene("index.example.io", HERE, look_up=found_here) as (proxy, server):
+        said = await asked(proxy, f"CONNECT index.example.io:{server} HTTP/1.1\r\n\r\nx")
     assert "you said x" in said, "unless the address is on the list as well"
 
 

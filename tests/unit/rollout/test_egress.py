@@ -8,14 +8,14 @@ import pytest
 
 from milo.rollout.egress import Allowed, proxy_variables, read_request
 
-LISTED = Allowed(["index.example.net", "*.Example.com.", "10.1.0.0/16", "192.0.2.7", "fd00::/8"])
+LISTED = Allowed(["index.example.io", "*.Example.com.", "10.1.0.0/16", "192.0.2.7", "fd00::/8"])
 
 
 @pytest.mark.parametrize(
     "host",
     [
-        "index.example.net",
-        "Index.Example.net.",
+        "index.example.io",
+        "Index.Example.io.",
         "a.example.com",
         "a.b.example.com",
         "10.1.2.3",
@@ -30,8 +30,8 @@ def test_hosts_on_the_list_are_known_by_name_pattern_and_address(host: str) -> N
     "host",
     [
         *(
-            "files.index.example.net",
-            "index.example.net.evil.net",
+            "files.index.example.io",
+            "index.example.io.evil.net",
             "example.com",
             "badexample.com",
             "10.2.0.1",
@@ -67,17 +67,18 @@ def test_a_listed_name_never_stands_for_this_machine(address: str, admitted: boo
 
 
 def test_a_tunnel_is_asked_for_by_host_and_port() -> None:
-    request = read_request(b"CONNECT index.example.net:443 HTTP/1.1\r\nHost: other\r\n\r\n")
-    assert (request.host, request.port, request.tunnel) == ("index.example.net", 443, True)
+    request = read_request(b"CONNECT index.example.io:443 HTTP/1.1\r\nHost: other\r\n\r\n")
+    assert (request.host, request.port, request.tunnel) == ("index.example.io", 443, True)
     assert read_request(b"CONNECT [fd00::1]:443 HTTP/1.1\r\n\r\n").host == "fd00::1"
 
 
 def test_plain_http_is_passed_on_once_and_to_the_host_of_its_address_alone() -> None:
-    head = b"GET http://u:p@index.example.net:81/a?b=c HTTP/1.1\r\nHost: evil\r\nAccept: x\r\n"
+    head = b"GET http://u:p@index.example.io:81/a?b=c HTTP/1.1\r\nHost: evil\r\nAccept: x\r\n"
     request = read_request(head + b"Proxy-Authorization: y\r\nConnection: keep-alive\r\n\r\n")
-    assert (request.host, request.port, request.tunnel) == ("index.example.net", 81, False)
+    assert (request.host, request.port, request.tunnel) == ("index.example.io", 81, False)
     assert request.head == (
-        b"GET /a?b=c HTTP/1.1\r\nHost: index.example.net:81\r\nAccept: x\r\nConnection: close\r\n\r\n"
+        b"GET /a?b=c HTTP/1.1\r\nHost: index.example.io:81\r\nAccept: x\r\nConnection: close\r\n"
+        b"\r\n"
     )
 
 

@@ -262,12 +262,12 @@ def test_a_task_that_says_nothing_gets_the_network_that_the_suite_is_given(tmp_p
 def test_an_allowlist_and_a_healthcheck_are_read(tmp_path: Path) -> None:
     toml = (
         '[environment]\nnetwork_mode = "allowlist"\n'
-        'allowed_hosts = ["Index.Example.net", "*.debian.org", "10.0.0.0/8"]\nworkdir = "/srv"\n'
+        'allowed_hosts = ["Index.Example.io", "*.debian.org", "10.0.0.0/8"]\nworkdir = "/srv"\n'
         '[environment.healthcheck]\ncommand = "test -f data.txt"\nretries = 5\n'
     )
     task = load_task(folder_of(tmp_path, toml))
     assert task.limits.network is Network.ALLOWLIST
-    assert task.setting.hosts == ("index.example.net", "*.debian.org", "10.0.0.0/8")
+    assert task.setting.hosts == ("index.example.io", "*.debian.org", "10.0.0.0/8")
     assert task.setting.workdir == "/srv"
     assert task.setting.healthcheck == Healthcheck(command="test -f data.txt", retries=5)
 
