@@ -116,7 +116,10 @@ def test_a_value_cannot_pull_a_secret_out_of_the_environment(
 ) -> None:
     """What is in the plan is saved with the run and shown: keys must not get there."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
-    assert "canary" not in repr(plan("model.base_url=${oc.env:OPENAI_API_KEY}"))
+    assert "canary" not in repr(plan("mutators.judge=${oc.env:OPENAI_API_KEY}"))
+    with pytest.raises(ConfigError) as refused:
+        plan("model.base_url=${oc.env:OPENAI_API_KEY}")
+    assert "canary" not in str(refused.value)
 
 
 def test_an_empty_key_counts_as_none() -> None:
