@@ -79,14 +79,20 @@ class Folder:
         """
         removed = []
         for entry, depth in _walk(self.workspace, unlock=True):
-            mode = entry.stat(follow_symlinks=False).st_mode
+            try:
+                mode = entry.stat(follow_symlinks=False).st_mode
+            except OSError:  # too deep for any path of ours: what it stands in goes as a whole
+                top = os.path.relpath(entry.path, self.workspace).split("/", 1)[0]
+                remove_folder(self.workspace / top)
+                removed.append(top)
+                continue
             special = not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode))
             if special or (
                 stat.S_ISLNK(mode) and leads_out(os.readlink(entry.path), depth, workdir)
             ):
                 _unlink(entry.path)
                 removed.append(os.path.relpath(entry.path, self.workspace))
-        return tuple(sorted(removed))
+        return tuple(sorted(set(removed)))
 
     def unlock(self) -> None:
         """Let commands into the workspace again, whatever an earlier one made of its mode."""
@@ -193,9 +199,9 @@ def _read_tree(root: Path, limit: int, *, strict: bool, first: tuple[str, ...] =
     start = len(str(root)) + 1
     for count, entry in enumerate(_in_order(root, first)):
         path = entry.path[start:]
-        if not entry.is_file(follow_symlinks=False) or not is_kept(path):
+        more = _size_of(entry)
+        if more is None or not is_kept(path):
             continue
-        more = entry.stat(follow_symlinks=False).st_size
         if size + more > limit or count > MAX_FILES:
             if strict:
                 limits = f"at most {limit} bytes in {MAX_FILES} files"
@@ -206,6 +212,15 @@ def _read_tree(root: Path, limit: int, *, strict: bool, first: tuple[str, ...] =
         if file is not None:
             files[path] = file
     return FileTree(files)
+
+
+def _size_of(entry: os.DirEntry[str]) -> int | None:
+    """The bytes of a regular file; None for all else, and where its path is too long to be told."""
+    try:
+        found = entry.stat(follow_symlinks=False)
+    except OSError:
+        return None
+    return found.st_size if stat.S_ISREG(found.st_mode) else None
 
 
 def _in_order(root: Path, first: tuple[str, ...]) -> Iterator[os.DirEntry[str]]:

@@ -17,7 +17,7 @@ import ray
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-from milo.core.errors import ConfigError, MiloError, ModelError
+from milo.core.errors import ClusterError, ConfigError, MiloError, ModelError
 from milo.core.servers import ModelServer, ServerDemand
 from milo.runtime.parts import Parts, PeerLost
 from milo.runtime.placement import Node
@@ -113,13 +113,15 @@ class RemoteServer:
                 if loop.time() >= deadline:
                     raise ModelError(f"{self._name} is gone: {lost}") from None
                 await asyncio.sleep(RETRY_S)
+            except ClusterError as refused:
+                raise ModelError(f"{self._name} can't be made anew: {refused}") from None
 
     async def healthy(self) -> bool:
         """Whether it is well at the address that is known here; another one has to be taken up by
         `start`."""
         try:
             now = cast(Standing, await answer(self._actor.look.remote()))
-        except PeerLost:
+        except ClusterError:  # lost, or not made anew: `start` says which
             self._known = None
             return False
         if not now.alive or now.base_url != self.base_url:
@@ -140,12 +142,15 @@ class ModelServers:
         self._demand = demand
         self._group: PlacementGroup | None = None
         self._actors: list[Any] = []
+        self._shared: Any = None
 
     async def open(self, nodes: Sequence[Node]) -> tuple[RemoteServer, ...]:
         """Place and start all replicas; raises `ConfigError` where there is no room for them, and
         `ModelError` where one doesn't come up."""
         check_room(self._demand, nodes)
         self._group = await self._room()
+        # Held as long as the replicas: one that is made anew is given them again.
+        self._shared = ray.put(self._parts)
         servers = [self._replica(nth, len(nodes) == 1) for nth in range(self._demand.replicas)]
         await asyncio.gather(*(server.start() for server in servers))
         return tuple(servers)
@@ -158,6 +163,7 @@ class ModelServers:
         for actor in self._actors:
             ray.kill(actor)
         self._actors = []
+        self._shared = None
         if self._group is not None:
             remove_placement_group(self._group)
             self._group = None
@@ -188,7 +194,7 @@ class ModelServers:
             max_restarts=-1,
             max_concurrency=CONCURRENCY,
         )
-        actor = made.remote(self._parts, nth, alone)
+        actor = made.remote(self._shared, nth, alone)
         self._actors.append(actor)
         return RemoteServer(f"replica {nth} of {self._demand.name}", actor)
 

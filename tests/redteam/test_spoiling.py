@@ -29,6 +29,9 @@ SPOILERS = {
     + "for n in range(150): open('x' * (n + 1), 'w').write('x')",
     "logs that nobody may read": LOGS + "os.mkdir(logs + 'd'); os.chmod(logs + 'd', 0)\n"
     "os.chmod(logs, 0); os.chmod(os.environ['MILO_LOGS'], 0)",
+    "a workspace with a long path": "import os\n"
+    + "for n in range(19): os.mkdir('d' * 200); os.chdir('d' * 200)\n"
+    + "for n in range(150): open('x' * (n + 1), 'w').write('x')",
     "a workspace that nobody may enter": "import os; os.chmod('.', 0)",
     "a workspace full of files": "for n in range(20_001): open(str(n), 'w').close()",
 }

@@ -107,7 +107,8 @@ def test_a_warden_that_was_dismissed_touches_nothing(
     ward.wait()
     time.sleep(2)
     try:
-        assert runs(child) and len(folders(owner, tmp_path)) == 2
+        # Its group may go: another run that starts meanwhile removes what dead runs left there.
+        assert runs(child) and any(path.parent == tmp_path for path in folders(owner, tmp_path))
     finally:
         child.kill()
         for path in folders(owner, tmp_path):
