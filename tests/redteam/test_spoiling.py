@@ -35,8 +35,10 @@ SPOILERS = {
     "a workspace that nobody may enter": "import os; os.chmod('.', 0)",
     "a workspace full of files": "for n in range(20_001): open(str(n), 'w').close()",
 }
-SLOW = sorting_task(delay_s=1.5)
-"""The storage is looked at once a second."""
+_SORTING = sorting_task(delay_s=1.5)
+_PATIENT = replace(_SORTING.limits, agent_timeout_s=120.0, verifier_timeout_s=120.0)
+SLOW = replace(_SORTING, limits=_PATIENT)
+"""The storage is looked at once a second; on a busy machine twenty thousand files take a while."""
 
 
 def check_failure(result: AttemptResult) -> None:
