@@ -19,8 +19,8 @@ from milo.core.task import Task
 from milo.core.tree import FileTree
 
 MAX_CHARS = 200_000
-BAD_REQUEST = 400
 """Of each text so many characters are looked at."""
+BAD_REQUEST = 400
 
 SAID: Mapping[str, re.Pattern[str]] = {
     "verifier-files": re.compile(

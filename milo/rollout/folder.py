@@ -75,7 +75,8 @@ class Folder:
     def seal(self, workdir: str = WORKSPACE) -> tuple[str, ...]:
         """Remove special files and links that lead out of the workspace; their paths, sorted.
 
-        Links to the read-only system stay. Commands see the workspace as `workdir`.
+        Links to the read-only system stay. What holds a path too long to be looked at goes as a
+        whole, from the workspace's own entry down. Commands see the workspace as `workdir`.
         """
         removed = []
         for entry, depth in _walk(self.workspace, unlock=True):
