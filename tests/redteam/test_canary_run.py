@@ -24,7 +24,7 @@ from every_byte import places_of
 from words import (
     MAIN,
     attempts_in,
-    descendants,
+    called,
     environment,
     script,
     serving,
@@ -225,8 +225,7 @@ def test_a_run_that_loses_a_host_keeps_no_key(world: Path, ray_dir: Path) -> Non
             while attempts_in(place / "run") < 4:
                 assert process.poll() is None, (place / "out.txt").read_text()[-3000:]
                 time.sleep(0.5)
-            hosts = [p for p in descendants(process.pid) if "ray::Host" in " ".join(p.cmdline())]
-            hosts[0].kill()
+            called(process.pid, "ray::Host")[0].kill()
             assert process.wait(400) == 0, (place / "out.txt").read_text()[-3000:]
         seen = [head.get("Authorization", "") for head in server.tally.headers]
     assert f"Bearer {KEYS['OPENAI_API_KEY']}" in seen, "the provider was given its key"

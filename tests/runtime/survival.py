@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import psutil
-from words import attempts_in, descendants, lineage_of, milo, started, words_for
+from words import attempts_in, called, descendants, lineage_of, milo, started, words_for, words_of
 
 from milo.app.leftovers import owner_of
 from milo.core.attempt import AttemptKey
@@ -173,8 +173,7 @@ class Campaign:
             process.kill()
             process.wait()
             return True
-        mark = VICTIMS[victim]
-        found = [child for child in descendants(process.pid) if mark in words_of(child)]
+        found = called(process.pid, VICTIMS[victim])
         if not found:
             return False
         self.rng.choice(found).kill()
@@ -310,14 +309,6 @@ def wards() -> list[int]:
     """Whom the wardens of this machine watch, or clear up after."""
     words = [words_of(process).split() for process in psutil.process_iter()]
     return [int(argv[-1]) for argv in words if argv[1:-1] == ["-m", "milo.runtime.warden"]]
-
-
-def words_of(process: psutil.Process) -> str:
-    """A process's command line; "" where it is gone."""
-    try:
-        return " ".join(process.cmdline())
-    except psutil.Error:
-        return ""
 
 
 def is_alive(process: psutil.Process) -> bool:

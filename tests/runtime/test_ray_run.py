@@ -6,11 +6,10 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 from words import (
     attempts_in,
-    descendants,
+    called,
     interrupt,
     lineage_of,
     milo,
@@ -159,11 +158,6 @@ def measured_in(run: Path) -> dict[AttemptKey, tuple[object, ...]]:
 
 def kill_actor(driver: int, name: str) -> None:
     """SIGKILL the first Ray worker that runs such an actor."""
-    for process in descendants(driver):
-        try:
-            if name in " ".join(process.cmdline()):
-                process.kill()
-                return
-        except psutil.NoSuchProcess:
-            continue
-    raise AssertionError(f"no {name} among the driver's processes")
+    found = called(driver, name)
+    assert found, f"no {name} among the driver's processes"
+    found[0].kill()

@@ -136,6 +136,19 @@ def descendants(pid: int) -> list[psutil.Process]:
         return []
 
 
+def words_of(process: psutil.Process) -> str:
+    """A process's command line; "" where it is gone, or waits to be reaped."""
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
+
+
+def called(pid: int, mark: str) -> list[psutil.Process]:
+    """The living processes below a process whose command line holds a text."""
+    return [process for process in descendants(pid) if mark in words_of(process)]
+
+
 def wait_gone(family: list[psutil.Process], timeout_s: float = 60.0) -> None:
     """Wait until all of them are gone; fails where some stay."""
     _, alive = psutil.wait_procs(family, timeout=timeout_s)
