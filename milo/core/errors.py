@@ -7,6 +7,7 @@
     │   ├── TaskError        a task or suite
     │   └── RunError         a run directory that exists, is missing, or differs
     ├── ClusterError         the plan cannot be placed, or the cluster is gone
+    │   └── SandboxLost      a host's sandbox can't be reached; no harness is to blame
     ├── ModelError           the provider, its weights or its server
     │   ├── ModelRefused     the provider answered, and refused this very request
     │   ├── ModelUnavailable the provider failed, and not for the sake of the request
@@ -66,6 +67,10 @@ class RunError(UserError):
 
 class ClusterError(MiloError):
     """The plan cannot be placed on the cluster, or the cluster was lost."""
+
+
+class SandboxLost(ClusterError):
+    """A host's sandbox can't be reached now (its engine died, say); no harness is to blame."""
 
 
 class ModelError(MiloError):

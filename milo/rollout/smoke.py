@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from milo.core.errors import MiloError
+from milo.core.errors import MiloError, SandboxLost
 from milo.core.harness import Harness
 from milo.core.ports import Command, Environment, EnvironmentSpec, Exit, FindPackages, Sandbox
 from milo.core.task import Limits
@@ -40,7 +40,7 @@ async def smoke(
 ) -> str:
     """ "" if the harness can be started, else the error, with the end of what it printed.
 
-    `now` is the time in seconds since the epoch.
+    `now` is the time in seconds since the epoch. Raises `SandboxLost` where the host can't run any.
     """
     spec = EnvironmentSpec(
         workspace=FileTree(),
@@ -55,6 +55,8 @@ async def smoke(
             return await _checks(environment, harness, equipment, now)
         finally:
             await environment.close()
+    except SandboxLost:
+        raise
     except MiloError as error:
         return f"the smoke test could not be run: {error}"
 

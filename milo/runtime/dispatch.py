@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from milo.core.attempt import AttemptKey, Outcome, Status
 from milo.core.calls import SPENT
-from milo.core.errors import ReplayMiss
+from milo.core.errors import ReplayMiss, SandboxLost
 from milo.core.evidence import Trace
 from milo.core.fitness import evaluate, missing_tasks
 from milo.core.harness import Harness
@@ -284,14 +284,21 @@ class Dispatcher:
     async def _beside_slots(self, work: Callable[[HostPort], Awaitable[T]]) -> T:
         """Work that takes no slot, on the idlest host; done again elsewhere if that host dies.
 
-        Waits while there is no host at all, until one joins.
+        Waits while there is no host at all, until one joins; and gives a sandbox that is away as
+        many tries as an attempt has. Raises `SandboxLost` where it stays away.
         """
+        tries = 0
         while True:
             host = await self._seats.idlest()
             try:
                 return await work(host)
             except PeerLost:
                 self._seats.lose(host)
+            except SandboxLost:
+                tries += 1
+                if tries > self._retries:
+                    raise
+                await asyncio.sleep(BACK_OFF_S * 2 ** (tries - 1))
 
     async def note(self, doing: Doing) -> None:
         """What an island is at."""

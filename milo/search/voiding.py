@@ -10,8 +10,8 @@ from milo.core.topology import IslandState, moved_members
 def why_void(move: Move, state: IslandState, lineage: Lineage) -> str:
     """Why a move can't take effect any more; "" where it can."""
     match move:
-        case Graft(donor_candidate=donor) if donor not in lineage:
-            return f"the donor {donor} is not known"
+        case Graft(donor_candidate=donor) if donor not in lineage or not lineage[donor].harness:
+            return f"there is no harness of the donor {donor}"
         case Graft(donor_candidate=donor) if donor in state.members:
             return f"the donor {donor} is a member already"
         case Speciate(root=root) if root not in state.members or root == state.root:

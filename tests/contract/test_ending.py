@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 
 from milo.rollout.docker.ending import GONE, Ending
-from milo.rollout.docker.engine import Engine, EngineError
+from milo.rollout.docker.engine import Engine, EngineAway, EngineError
 
 OK = b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n"
 
@@ -52,7 +52,7 @@ async def test_an_answer_is_an_end_wherever_it_is_cut() -> None:
 
 @pytest.mark.parametrize("rest", [b"", b"{", b'{"Status', b"[]", b'{"message": "x"}'])
 async def test_a_connection_that_breaks_off_is_a_dead_engine(rest: bytes) -> None:
-    with pytest.raises(EngineError, match=GONE):
+    with pytest.raises(EngineAway, match=GONE):
         await waited(OK, rest)
 
 
@@ -63,7 +63,7 @@ async def test_an_engine_that_refuses_or_is_not_there_is_told() -> None:
         await waited(b"HTTP/1.0 200")
     async with engine() as (stand_in, _):
         pass
-    with pytest.raises(EngineError, match="can't be reached"):
+    with pytest.raises(EngineAway, match="can't be reached"):
         await Ending.of(stand_in, "box")
 
 

@@ -12,7 +12,7 @@ import asyncio
 import json
 from contextlib import suppress
 
-from milo.rollout.docker.engine import CALL_S, Engine, EngineError
+from milo.rollout.docker.engine import CALL_S, Engine, EngineAway, EngineError
 
 GONE = "the container engine went away while a command ran"
 
@@ -28,7 +28,7 @@ class Ending:
     async def of(cls, engine: Engine, container: str) -> Ending:
         """Ask for a container's next end; when this returns the engine has taken note.
 
-        Raises `EngineError`.
+        Raises `EngineAway`.
         """
         try:
             async with asyncio.timeout(CALL_S):
@@ -40,17 +40,17 @@ class Ending:
                     await ending.close()
                     raise
         except (OSError, EOFError, TimeoutError) as error:
-            raise EngineError(f"the container engine can't be reached: {error!r}") from error
+            raise EngineAway(f"the container engine can't be reached: {error!r}") from error
         return ending
 
     async def wait(self, timeout_s: float) -> None:
-        """Wait for the answer; raises `EngineError` where there is none."""
+        """Wait for the answer; raises `EngineAway` where there is none."""
         try:
             async with asyncio.timeout(timeout_s):
                 body = await self._reader.read()
             json.loads(body)["StatusCode"]
         except (OSError, TimeoutError, ValueError, KeyError, TypeError) as error:
-            raise EngineError(GONE) from error
+            raise EngineAway(GONE) from error
 
     async def close(self) -> None:
         """Give the connection back; safe to call twice."""

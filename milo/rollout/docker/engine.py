@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from milo.core.errors import ConfigError, MiloError
+from milo.core.errors import ConfigError, MiloError, SandboxLost
 
 T = TypeVar("T")
 
@@ -30,6 +30,10 @@ NEWEST_API = (1, 44)
 
 class EngineError(MiloError):
     """The engine refused, failed, or can't be reached."""
+
+
+class EngineAway(EngineError, SandboxLost):
+    """The engine can't be reached: it is dead, or comes back in a while."""
 
 
 class NotThere(EngineError):
@@ -106,7 +110,7 @@ def translated(function: Callable[..., T], *args: object, **kwargs: object) -> T
         text = str(error.explanation or error)
         raise (NotThere if error.status_code == 404 else EngineError)(text) from error
     except (DockerException, RequestException, HTTPError, OSError) as error:
-        raise EngineError(f"the container engine can't be reached: {error}") from error
+        raise EngineAway(f"the container engine can't be reached: {error}") from error
 
 
 def connect(address: str) -> Engine:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from milo.core.attempt import AttemptKey, Status, Usage
-from milo.core.errors import MiloError, TaskError
+from milo.core.errors import MiloError, SandboxLost, TaskError
 from milo.core.harness import Harness
 from milo.core.ports import (
     AttemptJob,
@@ -311,6 +311,16 @@ async def smoked(acted: Play, manifest: str = "") -> str:
 
 async def test_a_passing_smoke_command_says_nothing() -> None:
     assert await smoked(play(), 'smoke = "python3 main.py --smoke"\n') == ""
+
+
+async def test_a_smoke_test_on_a_host_without_its_sandbox_says_nothing_of_the_harness() -> None:
+    """What breaks without it: a child is invalid because the engine was dead."""
+
+    def away(environment: FakeEnvironment, command: Command) -> Exit:
+        raise SandboxLost("the container engine can't be reached")
+
+    with pytest.raises(SandboxLost):
+        await smoked(away, 'smoke = "python3 main.py --smoke"\n')
 
 
 async def test_a_failing_smoke_command_says_what_it_printed() -> None:

@@ -9,7 +9,7 @@ import pytest
 from dispatch_scene import SUITE, ScriptedHost, recorder_of, request
 
 from milo.core.attempt import AttemptKey, Outcome, Status
-from milo.core.errors import ReplayMiss
+from milo.core.errors import ReplayMiss, SandboxLost
 from milo.core.events import CandidateProposed, CandidateScored, Change
 from milo.core.evidence import Trace
 from milo.core.fitness import TaskScore
@@ -106,6 +106,25 @@ async def test_a_mutators_command_on_a_host_that_dies_is_run_elsewhere(
     ended, _ = await dispatcher.shell(landscape_harness({}).tree, "true", 1.0)
     assert ended.stdout == "true"
     assert await dispatcher.hosts() == ("healthy",)
+
+
+async def test_a_smoke_test_without_a_sandbox_is_tried_again_and_blames_no_child(
+    dispatcher: Dispatcher,
+) -> None:
+    """What breaks without it: a child is invalid because the engine was dead."""
+    tries = 0
+
+    async def be_away(key: AttemptKey) -> None:
+        nonlocal tries
+        tries += 1
+        if tries != 3:
+            raise SandboxLost("no engine")
+
+    await dispatcher.add_host(ScriptedHost("one", be_away), 8)
+    assert await dispatcher.smoke(landscape_harness({})) == "smoked on one"
+    with pytest.raises(SandboxLost, match="no engine"):
+        await dispatcher.smoke(landscape_harness({}))
+    assert tries == 6, "it is given up after as many tries as an attempt has"
 
 
 async def test_the_longest_expected_attempts_go_first_by_what_earlier_sessions_recorded(

@@ -27,6 +27,7 @@ from milo.search.island import (
     NeedRound,
     NeedScores,
 )
+from milo.search.voiding import why_void
 
 
 def test_reassign_changes_who_makes_the_next_child_and_resets_the_stall():
@@ -47,6 +48,20 @@ def test_moves_of_other_islands_give_no_event_and_void_moves_are_recorded_as_suc
     assert [(type(event), event.move) for event in events] == [(MoveVoided, v) for v in voids]
     assert all(event.reason and event.round == 1 for event in events)
     assert island.topology.moves == []
+
+
+def test_a_graft_of_a_child_that_was_never_made_is_void():
+    """What breaks without it: the run can't be resumed, since nobody has such a harness."""
+    world = World(strategy=PATIENT)
+    world.run(until=lambda: world.population.topology["i2"].round >= 1)
+    donor = world.islands["i2"]
+    while not isinstance(need := donor.ask(), NeedChild):
+        world.step("i2")
+    while isinstance(donor.ask(), NeedChild):
+        world.write("i2", donor.sent_back("the mutator failed"))
+    graft = Graft(island="i1", donor="i2", donor_candidate=need.candidate)
+    state, lineage = world.population.topology["i1"], world.population.lineage
+    assert why_void(graft, state, lineage) == f"there is no harness of the donor {need.candidate}"
 
 
 def test_a_graft_takes_the_own_best_first_and_is_used_up_by_one_child():
