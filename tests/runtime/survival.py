@@ -145,7 +145,8 @@ class Campaign:
             blows[-1] = replace(blows[-1], went_on=went_on, left=left)
         self.blows += blows
         for blow in blows:
-            how = "went on" if blow.went_on else f"{len(blow.left)} things left"
+            left = f"{len(blow.left)} things left{': ' if blow.left else ''}{', '.join(blow.left)}"
+            how = "went on" if blow.went_on else left
             self.tell(f"{blow.victim} killed at {blow.at} attempts of replay {self.replays}: {how}")
 
     def _runs(self, process: subprocess.Popen[str]) -> bool:
