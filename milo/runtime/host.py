@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from milo.core.attempt import AttemptKey
 from milo.core.errors import ModelError, ReplayMiss
@@ -31,6 +35,7 @@ class Host:
         self._parts = parts
         self._replay: Replay | None = parts.replay()
         self._opened: HostParts | None = None
+        self._work: set[asyncio.Task[Any]] = set()
         self._redactor = redactor(parts.secrets())
 
     async def start(self) -> HostInfo:
@@ -51,7 +56,8 @@ class Host:
     async def run(self, key: AttemptKey, harness: Harness, task: Task) -> AttemptResult:
         """One attempt; in a replay its timings are the recorded ones."""
         job = AttemptJob(key=key, harness=harness, task=task)
-        result = self._redactor.value(await self._own().runner.run(job))
+        with self._at_work():
+            result = self._redactor.value(await self._own().runner.run(job))
         if self._replay is None or result.outcome.status.is_infrastructure:
             return result
         recorded = self._replay.outcome(key)
@@ -61,14 +67,31 @@ class Host:
 
     async def smoke(self, harness: Harness) -> str:
         """ "" or the error of the smoke test."""
-        return self._redactor.text(await self._own().runner.smoke(harness))
+        with self._at_work():
+            return self._redactor.text(await self._own().runner.smoke(harness))
 
     async def shell(self, tree: FileTree, command: str, timeout_s: float) -> tuple[Exit, FileTree]:
         """A command in a copy of a tree."""
-        return self._redactor.value(await self._own().shell(tree, command, timeout_s))
+        with self._at_work():
+            return self._redactor.value(await self._own().shell(tree, command, timeout_s))
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        task = asyncio.current_task()
+        assert task is not None
+        self._work.add(task)
+        try:
+            yield
+        finally:
+            self._work.discard(task)
 
     async def close(self) -> None:
-        """End servers and sandboxes."""
+        """Cut what is at work, whose containers would outlive this process; then end servers and
+        sandboxes."""
+        for task in self._work:
+            task.cancel()
+        if self._work:
+            await asyncio.wait(self._work)
         if self._opened is not None:
             await self._opened.close()
             self._opened = None
