@@ -15,7 +15,7 @@ from milo.core.ports import AttemptJob, AttemptResult, Exit
 from milo.core.redaction import redactor
 from milo.core.task import Task
 from milo.core.tree import FileTree
-from milo.runtime.parts import HostParts, Parts, Replay
+from milo.runtime.parts import HostParts, Parts, PeerLost, Replay
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,7 +50,8 @@ class Host:
         )
 
     def _own(self) -> HostParts:
-        assert self._opened is not None, "start() comes first"
+        if self._opened is None:
+            raise PeerLost(f"host {self.name} is not open")
         return self._opened
 
     async def run(self, key: AttemptKey, harness: Harness, task: Task) -> AttemptResult:
@@ -86,12 +87,12 @@ class Host:
             self._work.discard(task)
 
     async def close(self) -> None:
-        """Cut what is at work, whose containers would outlive this process; then end servers and
-        sandboxes."""
+        """Take no more work, cut what is under way, whose containers would outlive this process,
+        then end servers and sandboxes."""
+        opened, self._opened = self._opened, None
         for task in self._work:
             task.cancel()
         if self._work:
             await asyncio.wait(self._work)
-        if self._opened is not None:
-            await self._opened.close()
-            self._opened = None
+        if opened is not None:
+            await opened.close()

@@ -12,6 +12,7 @@ from dispatch_scene import SUITE, parts_of
 from milo.core.attempt import AttemptKey
 from milo.core.ports import AttemptJob, AttemptResult
 from milo.runtime.host import Host
+from milo.runtime.parts import PeerLost
 from milo.testing.landscape import landscape_harness
 from milo.testing.memory_records import MemoryRecords
 
@@ -52,3 +53,5 @@ async def test_a_host_that_closes_cuts_its_attempts_and_waits_for_their_end() ->
     assert runner.told == ["container removed", "sandbox closed"]
     with pytest.raises(asyncio.CancelledError):
         await attempt
+    with pytest.raises(PeerLost, match="host one is not open"):
+        await host.run(key, harness, task)
