@@ -19,8 +19,8 @@ from milo.core.errors import TaskError
 from milo.core.task import Healthcheck, Image, Judging, Limits, Network, Reach, Setting
 from milo.core.tree import FileTree
 from milo.suites.dockerfile import Derived, derive
+from milo.suites.dockerignore import build_context
 from milo.suites.keys import Table, filled
-from milo.suites.lazy import folder_tree
 
 NO_AGENT_TIMEOUT_S = 3600.0
 """Harbor sets no agent time limit by default; every attempt of ours has one."""
@@ -93,9 +93,10 @@ def place_of(folder: Path, config: Table, network: Network) -> Place:
 
 def start_of(folder: Path, environment: Table) -> tuple[Derived, Image | None, frozenset[str]]:
     """The starting state as far as it can be had without an image, the image, and the needs."""
-    context = folder_tree(folder, "environment")
+    context = build_context(folder / "environment")
     reference = environment.text("docker_image")
-    needs = {"compose"} if any(name in context for name in COMPOSE) else set()
+    composed = any((folder / "environment" / name).exists() for name in COMPOSE)
+    needs = {"compose"} if composed else set()
     if not (reference or needs or DOCKERFILE in context):
         raise TaskError(
             f"task {folder}", "environment/Dockerfile or the key 'environment.docker_image'", "none"
@@ -228,7 +229,7 @@ def _apart(
     environment.check(ENVIRONMENT_KEYS)
     own = "environment" in verifier
     reference = environment.text("docker_image")
-    context = FileTree() if reference else folder_tree(folder, "tests")
+    context = FileTree() if reference else build_context(folder / "tests")
     bundled = bool(reference) or DOCKERFILE in context
     reach = reach_of(verifier) or (reach_of(environment) if own else None) or everywhere
     sizes = _sizes(environment) if own else {}

@@ -16,9 +16,10 @@ from milo.core.errors import TaskError
 from milo.core.task import Image, Limits, Network, Setting, Task
 from milo.core.tree import File, FileTree
 from milo.suites.dockerfile import Derived, derive
+from milo.suites.dockerignore import build_context
 from milo.suites.harbor_place import DOCKERFILE, PROCESSES, build_needs
 from milo.suites.keys import Table
-from milo.suites.lazy import FolderTree, folder_tree, read_text
+from milo.suites.lazy import folder_tree, read_text
 
 MARK = "task.yaml"
 """The file that makes a folder a Terminal-Bench task."""
@@ -146,8 +147,8 @@ def _start(folder: Path) -> tuple[Derived, Image]:
     text, _ = _dockerfile(folder)
     secret = {name for name in (SOLUTION, "solution.yaml", RUN_TESTS, "tests") if name not in text}
     hidden = frozenset(secret | {MARK, COMPOSE, DOCKERFILE})
-    start = derive(text, FolderTree(folder, hidden))
-    return start, Image(context=FolderTree(folder, hidden - {DOCKERFILE}))
+    start = derive(text, build_context(folder, hidden))
+    return start, Image(context=build_context(folder, hidden - {DOCKERFILE}))
 
 
 def _dockerfile(folder: Path) -> tuple[str, Path]:
