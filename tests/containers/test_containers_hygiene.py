@@ -15,6 +15,8 @@ from base_image import BASE
 from milo.core.ports import Environment, EnvironmentSpec
 from milo.core.task import Limits, Network
 from milo.core.tree import FileTree
+from milo.rollout.docker import choose
+from milo.rollout.docker.choose import is_seen
 from milo.rollout.docker.engine import Engine
 from milo.rollout.docker.labels import OWNER, RUN
 from milo.rollout.docker.networks import Networks
@@ -216,3 +218,13 @@ async def test_the_reaper_takes_what_the_dead_left_in_passing_and_nothing_else(
         for name in ("living", "foreign"):
             api.remove_container(boxes[name])
         api.remove_volume("milo-test-living")
+
+
+def test_an_engine_tells_folders_that_it_sees_from_others(
+    engine: Engine, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own words decide where scratch lies."""
+    assert is_seen(engine, BASE, scratch)
+    monkeypatch.setattr(choose, "make_folder", lambda *_, **__: scratch / "elsewhere")
+    assert not is_seen(engine, BASE, scratch)
+    assert list(scratch.iterdir()) == []

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from docker.errors import APIError
 
 from milo.core.errors import ConfigError
 from milo.core.task import Limits
 from milo.rollout.capture import Capture
 from milo.rollout.docker.attached import Frames
-from milo.rollout.docker.engine import EngineFacts, connect, facts_of
+from milo.rollout.docker.choose import NOT_SEEN, counts_as_we, seen_root
+from milo.rollout.docker.engine import Engine, EngineFacts, connect, facts_of
 from milo.rollout.docker.labels import is_abandoned, labels
 from milo.rollout.docker.leash import HEAD, script_of
 from milo.rollout.docker.pull import split_reference
@@ -143,3 +148,52 @@ def test_an_engine_of_another_machine_is_refused(address: str) -> None:
 def test_an_engine_that_does_not_answer_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"none\.sock"):
         connect(f"unix://{tmp_path}/none.sock")
+
+
+def test_an_engine_counts_processes_as_we_do_where_its_listener_is_of_our_world(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What breaks without it: beside an engine in a container of its own no harness reaches its
+    model, and is blamed for that."""
+    place = tmp_path / "docker.sock"
+    with socket.socket(socket.AF_UNIX) as engine:
+        engine.bind(str(place))
+        engine.listen()
+        assert counts_as_we(str(place))
+        real = os.readlink
+        other = {f"/proc/{os.getpid()}/ns/pid": "pid:[1]"}
+        monkeypatch.setattr(os, "readlink", lambda path: other.get(path) or real(path))
+        assert not counts_as_we(str(place))
+
+
+class NarrowEngine:
+    """Sees what lies below some folders, and nothing else."""
+
+    def __init__(self, *seen: Path) -> None:
+        self._seen = seen
+        self.left = 0
+
+    def create_container(self, *_: object, host_config: Any, **__: object) -> dict[str, str]:
+        (mount,) = host_config["Mounts"]
+        place = Path(mount["Source"])
+        assert place.is_dir()
+        if not any(place.is_relative_to(folder) for folder in self._seen):
+            raise APIError("", explanation=f"invalid mount config: {NOT_SEEN}: {place}")
+        self.left += 1
+        return {"Id": "probe"}
+
+    def remove_container(self, *_: object, **__: object) -> None:
+        self.left -= 1
+
+
+def test_scratch_lies_where_the_engine_sees_it_too(tmp_path: Path) -> None:
+    """What breaks without it: an engine beside our container shows every command empty folders."""
+    roots = (tmp_path / "memory", tmp_path / "files")
+    for root in roots:
+        root.mkdir()
+    api = NarrowEngine(roots[1])
+    engine = cast(Engine, SimpleNamespace(api=api))
+    assert seen_root(engine, "image", roots) == roots[1]
+    assert (api.left, [*roots[0].iterdir(), *roots[1].iterdir()]) == (0, [])
+    with pytest.raises(ConfigError, match=f"shares {roots[0]} with us"):
+        seen_root(engine, "image", roots[:1])
