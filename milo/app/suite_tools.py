@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from milo.app.convert import nearest
 from milo.app.numeric import equipped
 from milo.app.sandboxes import choose_sandbox
-from milo.core.errors import MiloError, TaskError
+from milo.core.errors import MiloError, SandboxLost, TaskError
 from milo.core.judge import JUDGE_FILE
 from milo.core.plan import ClusterPlan
 from milo.core.ports import Command, Environment, Exit, Sandbox
@@ -93,35 +93,57 @@ def load_tasks(path: str, network: Network = Network.NONE) -> Scan:
 async def examine(scan: Scan, sandbox: Sandbox, parallel: int, *, partial: bool) -> Examined:
     """Run a no-op and the reference solution of every task, `parallel` at a time.
 
-    With `partial` a no-op may be given part of the reward.
+    With `partial` a no-op may be given part of the reward. Raises `SandboxLost` where the sandbox
+    is lost for good: that is no task's fault.
     """
-    refused: dict[str, str] = {}
-    for task in scan.tasks.values():
-        try:
-            check_needs(task, sandbox)
-            if JUDGE_FILE in task.tests:
-                spec_of(task)
-                refused[task.id] = "a model judges it, and none is asked here"
-        except TaskError as error:
-            refused[task.id] = str(error)
-
+    broken = {name: str(error) for name, error in scan.broken.items()} | _misjudged(scan)
+    whole = (task for name, task in scan.tasks.items() if name not in broken)
+    refused = _refused(whole, sandbox)
     said: dict[str, str] = {}
 
     async def run_task(task: Task, solution: FileTree | None) -> float | None:
-        judgement = await run_solution(sandbox, task, solution)
+        try:
+            judgement = await run_solution(sandbox, task, solution)
+        except SandboxLost:  # an engine that died is waited for where the next environment is made
+            judgement = await run_solution(sandbox, task, solution)
         said[task.id] = "\n".join(filter(None, (judgement.output, judgement.detail)))
         if judgement.reward is None:
             raise MiloError(judgement.detail)
         return judgement.reward
 
-    able = [task for task in scan.tasks.values() if task.id not in refused]
+    able = [task for name, task in scan.tasks.items() if name not in {*broken, *refused}]
     await sandbox.reap(OWNER)  # what an earlier check left that was killed
     return Examined(
-        broken=tuple(Quarantined(task=n, reason=str(e)) for n, e in scan.broken.items()),
+        broken=tuple(Quarantined(task=name, reason=why) for name, why in broken.items()),
         refused=tuple(Quarantined(task=name, reason=why) for name, why in refused.items()),
         report=await check_tasks(able, run_task, parallel=parallel, partial=partial),
         said=said,
     )
+
+
+def _misjudged(scan: Scan) -> dict[str, str]:
+    """Tasks that a model is to judge, and that don't say properly how."""
+    found = {}
+    for task in scan.tasks.values():
+        try:
+            if JUDGE_FILE in task.tests:
+                spec_of(task)
+        except TaskError as error:
+            found[task.id] = str(error)
+    return found
+
+
+def _refused(tasks: Iterable[Task], sandbox: Sandbox) -> dict[str, str]:
+    """Tasks that can't be checked here, and why."""
+    found = {}
+    for task in tasks:
+        try:
+            check_needs(task, sandbox)
+            if JUDGE_FILE in task.tests:
+                found[task.id] = "a model judges it, and none is asked here"
+        except TaskError as error:
+            found[task.id] = str(error)
+    return found
 
 
 async def run_solution(sandbox: Sandbox, task: Task, solution: FileTree | None) -> Judgement:
@@ -216,9 +238,9 @@ def isolate(folder: Path, scan: Scan, found: Examined) -> str:
     """
     skipped = {one.task for one in found.refused}
     held = {name: one for name, one in quarantine.read(folder).items() if name in skipped}
-    held |= {one.task: Held(reason=one.reason) for one in found.broken}
-    for one in found.report.quarantined:
-        held[one.task] = Held(reason=one.reason, digest=scan.tasks[one.task].digest)
+    for one in (*found.broken, *found.report.quarantined):
+        task = scan.tasks.get(one.task)
+        held[one.task] = Held(reason=one.reason, digest="" if task is None else task.digest)
     quarantine.write(folder, held)
     if not held:
         return "nothing is in quarantine"

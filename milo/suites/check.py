@@ -6,14 +6,15 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
-from milo.core.errors import MiloError
+from milo.core.errors import MiloError, SandboxLost
 from milo.core.task import Suite, Task
 from milo.core.tree import FileTree
 
 RunTask = Callable[[Task, FileTree | None], Awaitable[float | None]]
 """Runs `solve.sh` of a solution tree (None: nothing at all) on a fresh workspace, then the
 verifier; the reward, or None where the verifier gave none. In a task with steps every step's own
-solution runs. Raises `MiloError` to say why there is no reward."""
+solution runs. Raises `MiloError` to say why there is no reward, and `SandboxLost` where that is no
+task's fault."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,9 +80,11 @@ async def check_tasks(
 
 
 async def _verdict(task: Task, run_task: RunTask, *, partial: bool) -> _Verdict:
-    """Whether the task is to be trusted."""
+    """Whether the task is to be trusted; a sandbox that is gone says nothing about it."""
     try:
         idle = await run_task(task, None)
+    except SandboxLost:
+        raise
     except MiloError as error:
         return _Verdict(fault=f"a no-op must be judged: {error}")
     wanted = f"less than {task.resolved_at:g}" if partial else "0"
@@ -93,6 +96,8 @@ async def _verdict(task: Task, run_task: RunTask, *, partial: bool) -> _Verdict:
     wanted = f"the reference solution must score {task.resolved_at:g}"
     try:
         solved = await run_task(task, task.solution)
+    except SandboxLost:
+        raise
     except MiloError as error:
         return _Verdict(fault=f"{wanted}: {error}")
     if solved is None or solved < task.resolved_at:

@@ -23,7 +23,7 @@ from milo.core.task import Image
 from milo.core.tree import MAX_TREE_BYTES, FileTree
 from milo.rollout.docker.archive import is_there, tree_at
 from milo.rollout.docker.build import LAYERS, BuildFailed, bound_cache, build, drop_layers
-from milo.rollout.docker.engine import Engine, EngineError, NotThere
+from milo.rollout.docker.engine import Engine, EngineAway, EngineError, NotThere
 from milo.rollout.docker.labels import NO_RUN, labels
 from milo.rollout.docker.pull import pull
 from milo.rollout.docker.turns import locked, locked_now
@@ -157,6 +157,8 @@ class ImageStore:
     async def _pull(self, reference: str) -> None:
         try:
             await pull(self._engine, reference)
+        except EngineAway:
+            raise  # no image's fault: it is waited for, and asked again
         except EngineError as error:
             raise TaskError(
                 f"image {reference}", "to be there, or in a registry", str(error)

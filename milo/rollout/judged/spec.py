@@ -125,7 +125,7 @@ def _parsed(task: Task, name: str, adapter: TypeAdapter[S]) -> S:
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
-        where = f"task {task.id}, tests/{name} key {key!r}"
+        where = f"task {task.id}, tests/{name}{f' key {key!r}' if key else ''}"
         raise TaskError(where, first["msg"].lower(), repr(first.get("input"))[:200]) from error
     except ValueError as error:
         raise TaskError(f"task {task.id}, tests/{name}", "JSON", str(error)) from error

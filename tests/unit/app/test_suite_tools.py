@@ -17,7 +17,7 @@ from milo.app.suite_tools import (
     load_tasks,
     run_solution,
 )
-from milo.core.errors import TaskError
+from milo.core.errors import SandboxLost, TaskError
 from milo.core.ports import Command, Exit
 from milo.core.task import Step, Task
 from milo.core.tree import FileTree
@@ -109,6 +109,45 @@ async def test_a_task_that_this_sandbox_can_not_run_is_skipped_and_not_called_ba
     found = await examined(scan_of(TASK, needy), solvable)
     assert (found.report.quarantined, found.refused[0].task) == ((), "needy")
     assert "image-build" in describe(found) and "1 of 2 tasks" in describe(found)
+
+
+async def test_a_task_that_says_wrongly_how_a_model_judges_it_is_broken_and_held(
+    tmp_path: Path,
+) -> None:
+    wrong, right = (
+        replace(
+            TASK, id=kind, tests=FileTree.of_texts({"judge.json": f'{{"kind": "{kind}", {more}}}'})
+        )
+        for kind, more in (
+            ("nonsense", '"files": []'),
+            ("equivalent", '"file": "a", "question": "b", "expected": "c"'),
+        )
+    )
+    scan = scan_of(TASK, wrong, right)
+    found = await examined(scan, solvable)
+    assert [one.task for one in found.broken] == ["nonsense"]
+    assert [one.task for one in found.refused] == ["equivalent"]
+    isolate(tmp_path, scan, found)
+    assert read(tmp_path)["nonsense"].digest == wrong.digest
+
+
+async def test_no_task_is_blamed_for_an_engine_that_dies() -> None:
+    """What breaks without it: whoever restarts an engine finds good tasks in quarantine."""
+
+    def dying(times: int) -> Play:
+        died: list[int] = []
+
+        def play(environment: FakeEnvironment, command: Command) -> Exit:
+            if len(died) < times:
+                died.append(1)
+                raise SandboxLost("the engine went away")
+            return solvable(environment, command)
+
+        return play
+
+    assert describe(await examined(scan_of(TASK), dying(1))) == "1 of 1 tasks can be trusted"
+    with pytest.raises(SandboxLost):
+        await examined(scan_of(TASK), dying(9))
 
 
 async def test_part_of_the_reward_for_nothing_is_noted_and_all_of_it_is_refused() -> None:

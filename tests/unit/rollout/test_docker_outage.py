@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from milo.core.errors import TaskError
 from milo.core.ports import EnvironmentSpec
-from milo.core.task import Limits
+from milo.core.task import Image, Limits
 from milo.core.tree import FileTree
+from milo.rollout.docker import images
 from milo.rollout.docker import sandbox as module
-from milo.rollout.docker.engine import EngineError
+from milo.rollout.docker.engine import EngineAway, EngineError, NotThere
+from milo.rollout.docker.images import ImageStore
 from milo.rollout.docker.sandbox import DockerSandbox
 
 SPEC = EnvironmentSpec(workspace=FileTree(), mounts={}, limits=Limits(), owner="run")
@@ -64,3 +67,24 @@ async def test_an_engine_that_stays_down_is_given_up(
     monkeypatch.setattr(module, "OUTAGE_S", 0.0)
     with pytest.raises(EngineError):
         await Flaky(tmp_path, failing=9, silent=99).open(SPEC)
+
+
+@pytest.mark.parametrize(
+    ("fault", "raised"), [(EngineAway("gone"), EngineAway), (EngineError("denied"), TaskError)]
+)
+async def test_an_image_is_blamed_for_a_refusal_and_not_for_an_engine_that_died_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: EngineError, raised: type[Exception]
+) -> None:
+    """What breaks without it: no attempt of a task for minutes after an engine came back."""
+
+    async def ask(*_: object, **__: object) -> None:
+        raise NotThere("no such image")
+
+    async def pull(*_: object) -> None:
+        raise fault
+
+    monkeypatch.setattr(images, "pull", pull)
+    engine = SimpleNamespace(api=SimpleNamespace(inspect_image=None), ask=ask)
+    store = ImageStore(engine, tmp_path, 1)  # type: ignore[arg-type]
+    with pytest.raises(raised):
+        await store.get(Image(reference="some/image:1"))
