@@ -270,6 +270,9 @@ def check_judged(task: Task) -> None:
 def check_needs(task: Task, sandbox: Sandbox) -> None:
     """Raise `TaskError` where the sandbox lacks what the task needs."""
     needs = set(task.needs)
+    if unset := sorted(need for need in needs if need.startswith("variable ")):
+        expected = "variables with a default, ${NAME:-default}: nothing of this machine's is given"
+        raise TaskError(f"task {task.id}", expected, f"none for {', '.join(unset)}")
     for reach in (task.reach, task.verifier_reach):
         if reach.network is Network.PUBLIC:
             needs.add("public-network")

@@ -44,7 +44,8 @@ def scan_folder(folder: Path, network: Network = Network.NONE) -> Scan:
 
     # Threads, since a suite of thousands that nobody has read yet waits for the disk.
     with ThreadPoolExecutor(READERS) as pool:
-        found = dict(zip((place.name for place in places), pool.map(read, places), strict=True))
+        names = [_shown(place.name) for place in places]
+        found = dict(zip(names, pool.map(read, places), strict=True))
     return Scan(
         tasks={name: one for name, one in found.items() if isinstance(one, Task)},
         broken={name: one for name, one in found.items() if isinstance(one, TaskError)},
@@ -64,8 +65,12 @@ def load_one(place: Path, network: Network = Network.NONE) -> Task:
 
     Links are refused: a suite of somebody else's could show files of this machine by them.
     """
+    if not place.name.isprintable():
+        raise TaskError(f"task {place.name!a}", "a name that can be printed", "another")
     try:
         loader = loader_of(place)
+        if loader is None and place.is_symlink() and not place.exists():
+            raise TaskError(f"task {place}", "a folder", "a link that leads nowhere")
         if loader is None:
             raise TaskError(f"task {place}", f"a file {FORMS}", "none of them")
         for path in sorted(place.iterdir()):
@@ -86,4 +91,11 @@ def loader_of(place: Path) -> Loader | None:
 
 
 def _places(folder: Path) -> list[Path]:
-    return sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
+    """Its folders, and links that lead nowhere: a task may have been there."""
+    entries = [p for p in folder.iterdir() if not p.name.startswith(".")]
+    return sorted(p for p in entries if p.is_dir() or (p.is_symlink() and not p.exists()))
+
+
+def _shown(name: str) -> str:
+    """A folder's name as it can be printed and recorded."""
+    return name if name.isprintable() else ascii(name)

@@ -75,4 +75,6 @@ def _tests(folder: Path, check: str) -> FileTree:
 
 def _solution(folder: Path) -> FileTree:
     path = folder / "solution.sh"
+    if path.exists() and not path.is_file():
+        raise TaskError(str(path), "a file", "something else")
     return FileTree({"solve.sh": File(path.read_bytes(), True)} if path.is_file() else {})

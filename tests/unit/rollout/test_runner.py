@@ -344,3 +344,9 @@ async def test_without_a_smoke_command_a_missing_module_is_a_false_start() -> No
         return Exit(code=code, seconds=1, stderr="ModuleNotFoundError: No module named 'x'\n")
 
     assert "starting the harness" in await smoked(run)
+
+
+def test_a_variable_that_only_this_machine_could_fill_is_no_fault_of_the_sandbox() -> None:
+    task = replace(sorting_task(), needs=frozenset({"variable API_KEY"}))
+    with pytest.raises(TaskError, match=r"with a default.*none for variable API_KEY"):
+        check_needs(task, FakeSandbox(play()))

@@ -181,3 +181,27 @@ def test_a_tasks_file_whose_name_is_no_utf8_is_refused_when_it_is_listed(tmp_pat
     (task / "files" / os.fsdecode(b"caf\xe9")).write_text("x")
     with pytest.raises(TaskError, match="a name in UTF-8"):
         load_task(task)
+
+
+@pytest.mark.parametrize("name", ["line\nbreak", "red\x1b[31m", os.fsdecode(b"caf\xe9")])
+def test_a_task_whose_name_can_not_be_printed_is_named_so_that_it_can(
+    tmp_path: Path, name: str
+) -> None:
+    """What breaks without it: orders to the terminal, or records that can't be written."""
+    simple(tmp_path, name)
+    ((shown, error),) = scan_folder(tmp_path).broken.items()
+    assert f"{shown} {error}".isprintable() and "a name that can be printed" in str(error)
+
+
+def test_a_link_where_a_task_was_is_not_passed_over(tmp_path: Path) -> None:
+    simple(tmp_path, "good")
+    (tmp_path / "gone").symlink_to(tmp_path / "elsewhere")
+    scan = scan_folder(tmp_path)
+    assert list(scan.tasks) == ["good"]
+    assert "a link that leads nowhere" in str(scan.broken["gone"])
+
+
+def test_a_folder_where_the_reference_should_be_is_no_missing_reference(tmp_path: Path) -> None:
+    task = simple(tmp_path, "t", **{"solution.sh/solve.sh": "true"})
+    with pytest.raises(TaskError, match=r"solution\.sh: expected a file"):
+        load_task(task)
