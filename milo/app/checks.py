@@ -79,6 +79,10 @@ def rules() -> Mapping[str, Rule]:
         "budget.tokens": _at_least(1),
         "budget.dollars": _above(0),
         "cluster.slots": _at_least(1),
+        "cluster.resource": Rule(
+            f"a name of your own, or none; {', '.join(RAYS_OWN)} and node:… are Ray's",
+            lambda v: v not in RAYS_OWN and not v.startswith("node:"),
+        ),
         "cluster.sandbox": _one_of("auto", "bubblewrap", "plain", "docker"),
         "cluster.image": _filled(),
         "cluster.images_gb": _above(0),
@@ -181,6 +185,9 @@ def _check_address(address: str) -> None:
         found = "another" if "@" in address else repr(address)
         raise ConfigError("model.base_url", "an address like http://HOST:PORT/v1", found)
 
+
+RAYS_OWN = ("CPU", "GPU", "memory", "object_store_memory")
+"""Resources that Ray counts itself: nobody can set slots aside in them."""
 
 NEVER_SHOWN = frozenset({"model.key_variable"})
 """Keys whose value may be a secret where it is wrong."""

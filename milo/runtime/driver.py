@@ -61,6 +61,7 @@ TEST_MARGIN = 1.1
 TEST_SHARE_UNKNOWN = 0.25
 TEST_SHARE_MOST = 0.5
 RESTARTS = 5
+NO_HOST = "container hosts: none is left; attempts wait for a node that can have one"
 T = TypeVar("T")
 
 
@@ -370,7 +371,7 @@ class Driver:
     async def _tell_load(self) -> None:
         peers = self._stage.peers
         load = await peers.dispatcher.load()
-        load = replace(load, troubles=await peers.recorder.troubles())
+        load = replace(load, troubles=troubles_of(load, await peers.recorder.troubles()))
         self._watcher.on_load(load, await peers.recorder.spend())
 
     async def _stop_islands(self) -> None:
@@ -379,3 +380,8 @@ class Driver:
         for task in working:
             task.cancel()
         await asyncio.gather(*working, return_exceptions=True)
+
+
+def troubles_of(load: Load, told: Sequence[str]) -> tuple[str, ...]:
+    """What the run waits out: what its records tell, and a cluster that has lost all hosts."""
+    return tuple(told) if load.slots else (*told, NO_HOST)

@@ -119,6 +119,8 @@ def test_a_wrong_type_says_key_expected_and_found(
         "budget.hours=inf",
         "suite.search=0",
         "cluster.slots=0",
+        "cluster.resource=CPU",
+        "cluster.resource=node:10.0.0.1",
         "cluster.sandbox=jail",
         "cluster.image=",
         "cluster.images_gb=0",
