@@ -6,6 +6,7 @@ Everything here is refused before anything is started or spent.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -79,6 +80,10 @@ def rules() -> Mapping[str, Rule]:
         "budget.tokens": _at_least(1),
         "budget.dollars": _above(0),
         "cluster.slots": _at_least(1),
+        "cluster.address": Rule(
+            "HOST:PORT or auto (records stay on a node of the cluster: no Ray Client)",
+            lambda v: v in ("", "auto") or bool(CLUSTER_ADDRESS.fullmatch(v)),
+        ),
         "cluster.resource": Rule(
             f"a name of your own, or none; {', '.join(RAYS_OWN)} and node:… are Ray's",
             lambda v: v not in RAYS_OWN and not v.startswith("node:"),
@@ -185,6 +190,9 @@ def _check_address(address: str) -> None:
         found = "another" if "@" in address else repr(address)
         raise ConfigError("model.base_url", "an address like http://HOST:PORT/v1", found)
 
+
+CLUSTER_ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):[0-9]{1,5}")
+"""A host's name or address, in brackets where it holds colons, and a port."""
 
 RAYS_OWN = ("CPU", "GPU", "memory", "object_store_memory")
 """Resources that Ray counts itself: nobody can set slots aside in them."""

@@ -60,7 +60,7 @@ def check_reachable(address: str) -> None:
     if not host or not port.isdigit():
         return  # "auto" and the like, which Ray resolves
     try:
-        socket.create_connection((host, int(port)), REACH_S).close()
+        socket.create_connection((host.strip("[]"), int(port)), REACH_S).close()
     except OSError as error:
         raise ClusterError(f"cluster.address: no Ray cluster at {address}: {error}") from error
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from words import milo, serving, words_for, write_suite
 
+from milo.core.errors import ClusterError
+from milo.runtime.cluster import check_reachable
 from milo.testing.scripted_model import ScriptedServer
 
 pytestmark = pytest.mark.timeout(180)
@@ -123,3 +125,9 @@ def test_a_cluster_that_is_not_there_is_refused(
 ) -> None:
     words = words_for(server, suite, "run", "budget.rounds=1", "cluster.address=127.0.0.1:9")
     assert "127.0.0.1:9" in refused(words, tmp_path, server)
+
+
+def test_an_address_in_brackets_is_looked_up_without_them() -> None:
+    with pytest.raises(ClusterError) as refusal:
+        check_reachable("[::1]:9")
+    assert "not known" not in str(refusal.value)
