@@ -12,6 +12,13 @@ from milo.core.plan import ClusterPlan
 from milo.runtime.placement import Node
 
 REACH_S = 5.0
+ANSWER_S = 20.0
+EMPTY_SETTINGS = bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+"""The frame of HTTP/2 that each side begins with; Ray's head speaks gRPC."""
+HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + EMPTY_SETTINGS
+KIND = slice(3, 4)
+TLS_ALERT = b"\x15"
+"""How a head begins that wants to be spoken to by TLS; or it says nothing and closes."""
 OBJECT_STORE_BYTES = 128 * 1024 * 1024
 SYSTEM = {
     # Attempts are timed: they must not yield to whatever else the machine does.
@@ -55,14 +62,27 @@ def connect(plan: ClusterPlan) -> bool:
 
 
 def check_reachable(address: str) -> None:
-    """Refuse an address where nothing listens at once: Ray itself would wait for minutes."""
+    """Refuse an address where no Ray listens at once: Ray itself would wait for minutes."""
     host, _, port = address.rpartition("://")[2].rpartition(":")
     if not host or not port.isdigit():
         return  # "auto" and the like, which Ray resolves
     try:
-        socket.create_connection((host.strip("[]"), int(port)), REACH_S).close()
+        with socket.create_connection((host.strip("[]"), int(port)), REACH_S) as head:
+            said = _answer(head)
     except OSError as error:
         raise ClusterError(f"cluster.address: no Ray cluster at {address}: {error}") from error
+    if said and said[KIND] != EMPTY_SETTINGS[KIND] and not said.startswith(TLS_ALERT):
+        raise ClusterError(f"cluster.address: no Ray cluster at {address}: something else answers")
+
+
+def _answer(head: socket.socket) -> bytes:
+    """How somebody answers gRPC's first words; b"" where the line is closed on them."""
+    head.settimeout(ANSWER_S)
+    try:
+        head.sendall(HELLO)
+        return head.recv(len(EMPTY_SETTINGS))
+    except ConnectionError:
+        return b""
 
 
 def living_nodes() -> tuple[Node, ...]:

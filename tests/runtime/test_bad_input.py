@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from words import milo, serving, words_for, write_suite
 
 from milo.core.errors import ClusterError
-from milo.runtime.cluster import check_reachable
+from milo.runtime import cluster
+from milo.runtime.cluster import EMPTY_SETTINGS, check_reachable
 from milo.testing.scripted_model import ScriptedServer
 
 pytestmark = pytest.mark.timeout(180)
@@ -131,3 +135,42 @@ def test_an_address_in_brackets_is_looked_up_without_them() -> None:
     with pytest.raises(ClusterError) as refusal:
         check_reachable("[::1]:9")
     assert "not known" not in str(refusal.value)
+
+
+@contextmanager
+def listening(answer: bytes) -> Iterator[str]:
+    """The address of somebody who says this to whoever comes, and keeps the line open."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        kept: list[socket.socket] = []
+
+        def serve() -> None:
+            line, _ = server.accept()
+            kept.append(line)
+            line.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield f"127.0.0.1:{server.getsockname()[1]}"
+        finally:
+            thread.join()
+            for line in kept:
+                line.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"), [(b"", "timed out"), (b"SSH-2.0-some words\r\n", "something else answers")]
+)
+def test_somebody_who_is_no_ray_is_not_waited_for(
+    answer: bytes, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What breaks without it: Ray tries again for half an hour and says nothing."""
+    monkeypatch.setattr(cluster, "ANSWER_S", 0.2)
+    with listening(answer) as address, pytest.raises(ClusterError, match=words):
+        check_reachable(address)
+
+
+@pytest.mark.parametrize("answer", [EMPTY_SETTINGS, bytes((0, 0, 24, 4)), b"\x15\x03\x01"])
+def test_whoever_may_be_ray_is_left_to_ray(answer: bytes) -> None:
+    with listening(answer) as address:
+        check_reachable(address)
