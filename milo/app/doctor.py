@@ -117,7 +117,9 @@ def sandbox_finding() -> Finding:
 def engine_finding(environ: Mapping[str, str]) -> Finding:
     """A Docker engine is optional: everything runs in the local sandbox without one."""
     address = environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
-    if address.startswith("unix://") and not Path(address.removeprefix("unix://")).exists():
+    if not address.startswith("unix://"):
+        return _no_engine("DOCKER_HOST names none of this machine: unix://… is wanted")
+    if not Path(address.removeprefix("unix://")).exists():
         return _no_engine(f"{address} is not there")
     import docker
     from docker.errors import DockerException

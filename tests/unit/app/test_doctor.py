@@ -66,6 +66,10 @@ def test_an_unreachable_engine_is_no_problem() -> None:
     assert finding.level is Level.OK and "no engine" in finding.found
 
 
+def test_an_engine_that_no_run_would_use_is_none() -> None:
+    assert "no engine" in engine_finding({"DOCKER_HOST": "tcp://192.0.2.1:2375"}).found
+
+
 def test_git_that_is_not_there_makes_a_run_impossible(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     assert git_finding().level is Level.FAIL
