@@ -213,9 +213,10 @@ def describe(found: Examined) -> str:
     lines = []
     for kind, ones in kinds:
         for one in ones:
-            lines.append(f"{kind:7} {one.task}: {one.reason}")
-            if kind == "bad":
-                lines += [f"        | {line}" for line in _end_of(found.said.get(one.task, ""))]
+            first, _, rest = one.reason.partition("\n")
+            lines.append(f"{kind:7} {one.task}: {_harmless(first)}")
+            said = found.said.get(one.task, "") if kind == "bad" else ""
+            lines += [f"        | {line}" for line in (*_end_of(rest), *_end_of(said))]
     if report.unproved:
         lines.append(f"{len(report.unproved)} tasks have no reference solution")
     good = report.checked - len(report.quarantined)
@@ -227,8 +228,12 @@ def describe(found: Examined) -> str:
 def _end_of(said: str) -> list[str]:
     """The last lines of an output, without empty ones and what a terminal would take for orders."""
     lines = [line.rstrip() for line in said.splitlines() if line.strip()]
-    clean = ("".join(c if c.isprintable() else " " for c in line) for line in lines[-SAID_LINES:])
-    return list(clean)
+    return [_harmless(line) for line in lines[-SAID_LINES:]]
+
+
+def _harmless(line: str) -> str:
+    """A line without what a terminal would take for orders."""
+    return "".join(char if char.isprintable() else " " for char in line)
 
 
 def isolate(folder: Path, scan: Scan, found: Examined) -> str:

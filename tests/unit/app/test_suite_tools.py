@@ -17,7 +17,7 @@ from milo.app.suite_tools import (
     load_tasks,
     run_solution,
 )
-from milo.core.errors import SandboxLost, TaskError
+from milo.core.errors import MiloError, SandboxLost, TaskError
 from milo.core.ports import Command, Exit
 from milo.core.task import Step, Task
 from milo.core.tree import FileTree
@@ -97,6 +97,15 @@ async def test_a_bad_task_comes_with_what_its_solution_and_its_tests_said() -> N
     shown = [line.partition("| ")[2] for line in lines if "| " in line]
     assert shown[:6] == [f"line {n}" for n in range(6)]
     assert shown[6:] == ["solve.sh ended with code 127", "solve.sh: sort: not  [2Jfound"]
+
+
+async def test_what_a_build_printed_is_shown_below_its_task_and_harmless() -> None:
+    def play(environment: FakeEnvironment, command: Command) -> Exit:
+        raise MiloError("it can't be built\nStep 1\n\x1b[2Jno space")
+
+    lines = describe(await examined(scan_of(TASK), play)).splitlines()
+    assert lines[0].endswith("it can't be built")
+    assert lines[1:3] == ["        | Step 1", "        |  [2Jno space"]
 
 
 async def test_a_verifier_that_gives_no_reward_is_named_with_its_reason() -> None:
