@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
@@ -144,7 +144,7 @@ class Driver:
         await self._follow(0.0)
         started = self._population.started
         if started is None:
-            await smoke_seeds(self._stage.peers, self._seeds)
+            await self._tended(smoke_seeds(self._stage.peers, self._seeds))
         else:
             check_same(started, self._suite, self._stage.hosts[0].model)
         self._epoch = await self._told(recorder.claim(RUN_SHARD))
@@ -326,7 +326,7 @@ class Driver:
         candidates = candidates_to_test(self._population, self._suite, self._plan, seeds)
         peers = self._stage.peers
         testing = asyncio.ensure_future(
-            score_test(self._population, self._suite, peers, candidates)
+            self._tended(score_test(self._population, self._suite, peers, candidates))
         )
         while not testing.done():
             await asyncio.wait([testing], timeout=TICK_S)
@@ -337,6 +337,16 @@ class Driver:
                 return False
         await self._append(list(testing.result()))
         return True
+
+    async def _tended(self, work: Coroutine[Any, Any, T]) -> T:
+        """Have hosts do something; those that die meanwhile are replaced, as in the search."""
+        working = asyncio.create_task(work)
+        try:
+            while not (await asyncio.wait([working], timeout=TICK_S))[0]:
+                await self._stage.tend()
+            return working.result()
+        finally:
+            working.cancel()
 
     # --- the bus ---------------------------------------------------------------------------------
 
