@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+import regex
 
 from milo.agents.brief import as_files
 from milo.agents.brief_library import INDEX as LIBRARY_INDEX
@@ -20,6 +22,8 @@ from milo.core.ports import Workshop
 from milo.core.tree import FileTree
 
 FOLDER = "brief"
+SEARCH_S = 2.0
+"""How long a search may take."""
 WORD, NUMBER = {"type": "string"}, {"type": "integer"}
 TOOLS = (
     Tool(
@@ -149,7 +153,10 @@ class AgentLoopMutator:
             {f"{FOLDER}/{name}": text for name, text in session.documents.items()}
         )
         done, after = await workshop.shell(shown, command, self._shell_s)
-        tree = after.without(*(path for path in after if path.startswith(f"{FOLDER}/")))
+        # The folder is ours while a command runs; a harness's own of that name comes back.
+        kept = {path: file for path, file in after.items() if not path.startswith(f"{FOLDER}/")}
+        own = {p: file for p, file in session.tree.items() if p.startswith(f"{FOLDER}/")}
+        tree = FileTree(kept | own)
         for path in session.parent.forbidden_edits(tree):
             raise EditRefused(f"{path}: the manifest does not allow to edit it; nothing was kept")
         session.tree = tree
@@ -206,20 +213,24 @@ def put(session: Session, path: str, text: str) -> str:
 
 
 def search(session: Session, call: Call) -> str:
-    """Matching lines with file and number."""
+    """Matching lines with file and number; bounded in time, for some patterns take for ever."""
     pattern = call.text("pattern")
     try:
-        wanted = re.compile(pattern)
-    except re.error as error:
+        wanted = regex.compile(pattern)
+    except regex.error as error:
         raise EditRefused(f"not a regular expression: {error}") from error
     texts = {path: session.tree.text(path) for path in session.tree}
     texts |= {f"{FOLDER}/{name}": text for name, text in session.documents.items()}
-    hits = [
-        f"{path}:{number}: {line}"
-        for path, text in texts.items()
-        for number, line in enumerate(text.splitlines(), 1)
-        if wanted.search(line)
-    ]
+    deadline = time.monotonic() + SEARCH_S
+    try:
+        hits = [
+            f"{path}:{number}: {line}"
+            for path, text in texts.items()
+            for number, line in enumerate(text.splitlines(), 1)
+            if wanted.search(line, timeout=max(0.0, deadline - time.monotonic()))
+        ]
+    except TimeoutError as error:
+        raise EditRefused(f"the search took over {SEARCH_S:g} s: a simpler pattern?") from error
     return "\n".join(hits[:60]) or "no match"
 
 

@@ -11,6 +11,7 @@ from typing import NoReturn
 import pytest
 from agents_scene import ScriptedWorkshop, brief, calls, evidence, seed, view
 
+from milo.agents import agent_loop
 from milo.agents.agent_loop import TOOLS, AgentLoopMutator
 from milo.agents.brief import as_files, prompt
 from milo.agents.patches import EditRefused
@@ -140,6 +141,28 @@ def test_bad_tool_calls_are_answered_with_the_reason() -> None:
     shown = results(workshop)
     assert all(text.startswith("Refused: ") for text in shown[: len(bad)])
     assert "smoke test fails" in shown[len(bad) + 1]
+
+
+def test_a_harness_keeps_a_folder_that_is_named_as_the_briefs() -> None:
+    workshop = ScriptedWorkshop(
+        [
+            tool("write", path="brief/prompt.md", text="Be brief."),
+            tool("bash", command="true"),
+            tool("finish", title="t"),
+        ]
+    )
+    tree = loop(workshop).tree
+    assert [path for path in tree if path.startswith("brief/")] == ["brief/prompt.md"]
+
+
+def test_a_search_that_would_take_for_ever_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What breaks without it: a model's pattern holds up its island."""
+    monkeypatch.setattr(agent_loop, "SEARCH_S", 0.05)
+    edit = tool("edit", path="main.py", search=LINE, replace='PROMPT = "Go."')
+    asked = [tool("write", path="a.txt", text="a" * 60 + "b"), tool("search", pattern="(a|aa)+$")]
+    workshop = ScriptedWorkshop([*asked, edit, tool("finish", title="t")])
+    loop(workshop)
+    assert "a simpler pattern" in results(workshop)[1]
 
 
 def test_a_models_own_tool_calls_are_carried_out_in_order_and_answered_one_by_one() -> None:
