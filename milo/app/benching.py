@@ -134,15 +134,18 @@ class Bench:
         return FAILED if row.exceeded else OK
 
     def _search(self, plan: RunPlan) -> int:
-        """Run the search unless it has ended; its exit code. Raises `RunError` for another run."""
+        """Run the search, or go on with it, unless it has ended; its exit code.
+
+        Raises `RunError` where the directory holds a run of another configuration.
+        """
         path = Path(plan.run)
-        if progress_of(path) is RunProgress.FINISHED:
+        progress = progress_of(path)
+        if progress is not RunProgress.ABSENT:
             with RunReader(path) as reader:
                 before = decode_plan(reader.plan)
             if replace(before, run="") != replace(plan, run=""):
                 raise RunError(f"run {path}", "a run of the same configuration", "another")
-            return OK
-        return self.launch(plan)
+        return OK if progress is RunProgress.FINISHED else self.launch(plan)
 
     async def _hold_out(self, plan: RunPlan, wanted: Mapping[str, int]) -> None:
         """Score the frozen winner and the seeds on the held-out tasks, `wanted` attempts each."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from inline import Ticking
 from inline_launcher import InlineLauncher
 from words import serving, write_suite
 
@@ -14,8 +15,9 @@ from milo.app.benching import Bench, EvoBenchOptions, HarnessOptOptions
 from milo.app.cli import main
 from milo.app.protocol_tools import launch_with
 from milo.core.errors import ConfigError, RunError
+from milo.core.plan import RunPlan
 from milo.runtime.stage import InlineStage
-from milo.store import RunReader
+from milo.store import RunReader, RunStore, encode_plan
 from milo.testing.scripted_model import ScriptedServer
 
 
@@ -105,6 +107,26 @@ def test_a_finished_run_of_another_configuration_is_not_taken_for_this_one(
     bench.harnessopt(str(suite), given, options, as_json=True)
     with pytest.raises(RunError, match="same configuration"):
         bench.harnessopt(str(suite), [*given, "seed=5"], options, as_json=True)
+
+
+def test_nor_is_a_stopped_one_gone_on_with(
+    launcher: InlineLauncher, server: ScriptedServer, suite: Path, tmp_path: Path
+) -> None:
+    """What breaks without it: another configuration's search is scored as this one's."""
+    options = HarnessOptOptions(passes=2)
+
+    def stop_at_once(plan: RunPlan) -> int:
+        path = Path(plan.run)
+        RunStore.create(path, path.name, encode_plan(plan), clock=Ticking()).close()
+        return 1
+
+    stopping = Bench(launch=stop_at_once, stage_of=InlineStage)
+    given = [*words(server, tmp_path / "run"), "suite.test=2"]
+    assert stopping.harnessopt(str(suite), given, options, as_json=True) == 1
+    bench = Bench(launch=launch_with(launcher), stage_of=InlineStage)
+    with pytest.raises(RunError, match="same configuration"):
+        bench.harnessopt(str(suite), [*given, "seed=5"], options, as_json=True)
+    assert not launcher.launched
 
 
 @pytest.mark.parametrize(
